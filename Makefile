@@ -1,0 +1,43 @@
+# Every target makes the environment it needs. Only Python 3.11+ and make are expected.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TEST_PROCESSES ?= auto
+
+.PHONY: demo test lint studies bench clean help
+
+help:
+	@echo "make demo     run the main job on the built-in example"
+	@echo "make test     run all tests"
+	@echo "make lint     formatting, style and types"
+	@echo "make studies  the paper's simulations and case studies in full"
+	@echo "make bench    speed and memory"
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/hero demo --output hero-demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+studies: $(READY)
+	mkdir -p build/studies
+	for study in exp1-small exp1-large exp2 defect safety; do \
+	  $(BIN)/hero study $$study --output build/studies/$$study.csv || exit 1; done
+
+bench: $(READY)
+	$(BIN)/python benchmarks/paper_grid.py
+
+clean:
+	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,73 @@
+"""hero-eval: how good a generative model really is, from noisy labels and a history with a little gold.
+
+Names load when first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hero_eval.errors import HeroError, InputError, SupportError
+    from hero_eval.estimate import Estimate
+    from hero_eval.findings import Finding
+    from hero_eval.reading.tables import read_round
+    from hero_eval.reliability import Reliability, fit_reliability
+    from hero_eval.round import Round
+    from hero_eval.targets.comparison import Comparison, compare_methods
+    from hero_eval.targets.difference import estimate_difference
+    from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.rate import estimate_rate
+    from hero_eval.targets.win_rate import estimate_win_rate
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Comparison": "targets.comparison",
+    "Estimate": "estimate",
+    "Finding": "findings",
+    "HeroError": "errors",
+    "InputError": "errors",
+    "Moderation": "targets.moderation",
+    "Reliability": "reliability",
+    "Round": "round",
+    "SupportError": "errors",
+    "compare_methods": "targets.comparison",
+    "estimate_difference": "targets.difference",
+    "estimate_moderation": "targets.moderation",
+    "estimate_rate": "targets.rate",
+    "estimate_win_rate": "targets.win_rate",
+    "fit_reliability": "reliability",
+    "read_round": "reading.tables",
+}
+
+__all__ = [
+    "Comparison",
+    "Estimate",
+    "Finding",
+    "HeroError",
+    "InputError",
+    "Moderation",
+    "Reliability",
+    "Round",
+    "SupportError",
+    "__version__",
+    "compare_methods",
+    "estimate_difference",
+    "estimate_moderation",
+    "estimate_rate",
+    "estimate_win_rate",
+    "fit_reliability",
+    "read_round",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hero_eval' has no attribute {name!r}")
+    return getattr(import_module(f"hero_eval.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

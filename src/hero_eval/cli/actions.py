@@ -1,0 +1,237 @@
+"""What the commands do: read, ask the library, show. Heavy imports happen here, when a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hero_eval as hero
+from hero_eval.cli import checking, pages, words
+from hero_eval.cli.blocks import Line
+from hero_eval.cli.inputs import Data, Problems, read_rounds
+from hero_eval.cli.progress import activity, bar
+from hero_eval.cli.render import show, show_json
+from hero_eval.errors import wrong
+from hero_eval.estimate import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from hero_eval.reliability import Reliability
+
+
+@dataclass(frozen=True)
+class Ask:
+    """How to estimate."""
+
+    method: str | None = None
+    penalty: float | None = None
+    level: float = 0.95
+    interval: str = "influence"
+
+    def problems(self) -> Problems:
+        """What is wrong with the options, known before anything is read."""
+        from hero_eval.targets.question import Options
+
+        found = Problems()
+        found.attempt(self._check_method)
+        found.attempt(lambda: Options(penalty=self.penalty))
+        found.attempt(lambda: Options(level=self.level))
+        found.attempt(lambda: Options(interval=self.interval))
+        return found
+
+    def _check_method(self) -> None:
+        from hero_eval.methods.registry import all_methods
+
+        if self.method is not None and self.method not in all_methods():
+            raise wrong("E201", f"method is {self.method!r}. Known: {', '.join(all_methods())}")
+
+    def arguments(self) -> dict[str, Any]:
+        return {"method": self.method, "penalty": self.penalty, "level": self.level, "interval": self.interval}
+
+
+def estimate(data: Data, ask: Ask, *, as_json: bool) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing, ask.problems())
+        doing.say("Estimating")
+        result = hero.estimate_rate(
+            rounds.currents[0],
+            rounds.history,
+            covariates=rounds.covariates,
+            text=rounds.text,
+            positive=rounds.positive,
+            progress=doing.step,
+            **ask.arguments(),
+        )
+    show_json(result.to_dict()) if as_json else show(pages.estimate(result))
+
+
+def compare(data: Data, ask: Ask, *, as_json: bool) -> None:
+    """One round: all methods. Two rounds: their difference."""
+    problems = ask.problems()
+    if len(data.currents) == 1 and ask.method is not None:
+        message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
+        problems.attempt(lambda: _refuse("E204", message))
+    with activity() as doing:
+        rounds = read_rounds(data, doing, problems)
+        doing.say("Estimating")
+        options = ask.arguments() | {
+            "covariates": rounds.covariates,
+            "text": rounds.text,
+            "positive": rounds.positive,
+            "progress": doing.step,
+        }
+        if len(rounds.currents) == 1:
+            del options["method"]
+            methods = hero.compare_methods(rounds.currents[0], rounds.history, **options)
+            document, page = methods.to_dict(), pages.methods_of_round(methods)
+        else:
+            a, b = rounds.currents
+            result = hero.estimate_difference(a, b, rounds.history, **options)
+            document, page = result.to_dict(), pages.difference(result, *_two_names(data.currents, a.name, b.name))
+    show_json(document) if as_json else show(page)
+
+
+def _refuse(code: str, message: str) -> None:
+    raise wrong(code, message)
+
+
+def _two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:
+    """The names of two rounds, or their paths if the names are the same."""
+    return (a, b) if a != b else (str(paths[0]), str(paths[1]))
+
+
+def win_rate(data: Data, ask: Ask, sides: dict[str, Any], *, as_json: bool) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing, ask.problems())
+        doing.say("Estimating")
+        result = hero.estimate_win_rate(
+            rounds.currents[0],
+            rounds.history,
+            covariates=rounds.covariates,
+            text=rounds.text,
+            progress=doing.step,
+            **sides,
+            **ask.arguments(),
+        )
+    show_json(result.to_dict()) if as_json else show(pages.estimate(result))
+
+
+def moderation(data: Data, ask: Ask, *, as_json: bool) -> None:
+    assert data.flag is not None
+    with activity() as doing:
+        rounds = read_rounds(data, doing, ask.problems())
+        doing.say("Estimating")
+        result = hero.estimate_moderation(
+            rounds.currents[0],
+            rounds.history,
+            flag=data.flag,
+            covariates=rounds.covariates,
+            text=rounds.text,
+            progress=doing.step,
+            **ask.arguments(),
+        )
+    show_json(result.to_dict()) if as_json else show(pages.moderation(result))
+
+
+def labelers(data: Data, *, as_json: bool) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing)
+        assert rounds.history is not None
+        doing.say("Learning from history")
+        result = hero.fit_reliability(rounds.history, progress=doing.step)
+        rows = labeler_rows(result)
+    if not as_json:
+        show(pages.labelers(result, rows))
+        return
+    show_json(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "target": "labelers",
+            "classes": result.classes,
+            "n_items": result.n_items,
+            "n_gold": result.n_gold,
+            "converged": result.converged,
+            "em": {"steps": result.report.n_steps, "change": result.report.change},
+            "labelers": rows,
+            "findings": [finding.to_dict() for finding in result.findings],
+        }
+    )
+
+
+def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
+    """The rows of `Reliability.frame`, each with a word for the labeler's quality; an unknown error is None."""
+    from hero_eval.reliability import UNINFORMATIVE
+
+    rows: list[dict[str, Any]] = result.frame("pyarrow").to_pylist()
+    return [
+        {key: None if value != value else value for key, value in row.items()}
+        | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)}
+        for row in rows
+    ]
+
+
+def check(data: Data, *, as_json: bool) -> None:
+    """Show what there is even if nothing can be made of it; the exit code tells."""
+    with activity() as doing:
+        rounds = read_rounds(data, doing)
+        current, past = rounds.currents[0], rounds.history or ()
+        ahead = checking.outlook(current, past, rounds.positive, doing) if past else checking.Outlook()
+        found = {
+            "schema_version": SCHEMA_VERSION,
+            "target": "check",
+            "round": checking.describe(current),
+            "history": [checking.describe(one) for one in past],
+            "labelers": checking.known_labelers(current, past) if past else None,
+            "methods": ahead.methods,
+            "best": ahead.best,
+            "findings": [finding.to_dict() for finding in ahead.findings],
+            "problems": [
+                {"code": problem.code, "message": problem.message}
+                for problem in (ahead.error.problems if ahead.error else ())
+            ],
+        }
+    show_json(found) if as_json else show(pages.check(found, ahead.findings or current.notes))
+    if ahead.error is not None:
+        raise ahead.error
+
+
+def methods(*, as_json: bool) -> None:
+    from hero_eval.methods.registry import all_methods
+
+    registry = all_methods()
+    rows = [{"name": one.name, "summary": one.summary, "needs": one.needs} for one in registry.values()]
+    document = {"schema_version": SCHEMA_VERSION, "methods": rows}
+    show_json(document) if as_json else show(pages.methods(registry))
+
+
+def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
+    from hero_eval.studies.run import STUDIES, run_study
+
+    if name is None:
+        known = {"schema_version": SCHEMA_VERSION, "studies": STUDIES}
+        show_json(known) if as_json else show(pages.studies(STUDIES))
+        return
+    if name not in STUDIES:
+        raise wrong("E201", f"study is {name!r}. Known: {', '.join(STUDIES)}")
+    if output is not None:
+        check_output(output)
+    with bar(f"Study {name}") as progress:
+        result = run_study(name, progress=progress, **options)
+    if output is not None:
+        result.write(output)
+    if as_json:
+        show_json(result.to_dict())
+        return
+    page = pages.study(result.rows)
+    show([*page, Line(f"Rows: {output}")] if output is not None else page)
+
+
+def check_output(output: Path) -> None:
+    """A study may take hours: find out now whether its result can be written."""
+    if output.suffix not in (".csv", ".parquet"):
+        raise wrong("E201", f"--output is {str(output)!r}. Its name ends in .csv or .parquet")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise wrong("E201", f"--output is {str(output)!r}, which cannot be written: {error.strerror}") from error

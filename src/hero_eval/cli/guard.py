@@ -1,0 +1,72 @@
+"""How a command ends: problems on stderr with the exit code they deserve, and never a traceback for the user's data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hero_eval.errors import HeroError, Problem
+
+INTERRUPTED = 130
+READER_GONE = 141
+"""What a shell reports of a program whose reader closed the pipe."""
+
+
+class GuardedGroup(TyperGroup):
+    """All commands, run under `guarded`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with guarded():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Turn what may be expected to go wrong into a message and an exit code; let bugs through."""
+    try:
+        yield
+        sys.stdout.flush()
+    except HeroError as error:
+        sys.stdout.flush()
+        report(error)
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _stop_writing()
+        raise typer.Exit(READER_GONE) from None
+
+
+def report(error: HeroError) -> None:
+    """Each problem, code first: folded on a terminal, one line each in a log."""
+    width = min(shutil.get_terminal_size().columns, 80) if sys.stderr.isatty() else None
+    for problem in error.problems:
+        sys.stderr.write(problem_text(problem, width) + "\n")
+    sys.stderr.flush()
+
+
+def problem_text(problem: Problem, width: int | None) -> str:
+    text = printable(str(problem))
+    if width is None:
+        return text
+    return textwrap.fill(text, width, subsequent_indent=" " * 5, break_long_words=False, break_on_hyphens=False)
+
+
+def printable(text: str) -> str:
+    """The text with everything that could steer a terminal replaced."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _stop_writing() -> None:
+    """Let the interpreter's last flush go nowhere instead of failing again."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())

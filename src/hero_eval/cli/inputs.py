@@ -1,0 +1,159 @@
+"""From the command's arguments to rounds, with the problems of all of them gathered before any is reported."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hero_eval.cli.progress import Activity
+from hero_eval.errors import HeroError, InputError, Problem, SupportError, wrong
+
+if TYPE_CHECKING:
+    from hero_eval.round import Round
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Which rounds to read, and how."""
+
+    currents: Sequence[Path] = ()
+    history: Sequence[Path] = ()
+    columns: Sequence[str] = ()
+    classes: str | None = None
+    positive: str | None = None
+    covariates: str | None = None
+    text: str | None = None
+    flag: str | None = None
+
+
+@dataclass
+class Problems:
+    """Everything that is wrong with a call, to be raised at once."""
+
+    errors: list[HeroError] = field(default_factory=list)
+
+    def attempt(self, action: Callable[[], T]) -> T | None:
+        """What the action gives, or None with its problems noted."""
+        try:
+            return action()
+        except HeroError as error:
+            self.errors.append(error)
+            return None
+
+    def raise_any(self) -> None:
+        found = dict.fromkeys(problem for error in self.errors for problem in error.problems)
+        if found:
+            wrong_input = any(error.exit_code == InputError.exit_code for error in self.errors)
+            raise (InputError if wrong_input else SupportError)(found)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What was read. `history` is None if no path was given."""
+
+    currents: tuple[Round, ...]
+    history: tuple[Round, ...] | None
+    covariates: list[str] | None
+    text: str | None
+    positive: list[str] | None
+    """Only if several classes are named; a single one is known to the rounds."""
+
+
+def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -> Rounds:
+    """Read all rounds; `problems` are those that the caller has found already."""
+    problems = Problems() if problems is None else problems
+    options = _reading_options(data, problems)
+    positive = problems.attempt(lambda: names("--positive", data.positive))
+    single = positive[0] if positive is not None and len(positive) == 1 else None
+    problems.attempt(lambda: _refuse_twice(data.history))
+
+    def read(path: Path, positive: str | None) -> Round | None:
+        doing.say(f"Reading {path}")
+        return problems.attempt(lambda: _read(path, options | {"positive": positive}))
+
+    currents = [read(path, single) for path in data.currents]
+    history = [read(path, None if data.currents else single) for path in data.history]
+    if data.flag is not None and currents[0] is not None:
+        current, flag = currents[0], data.flag
+        problems.attempt(lambda: current.flags(flag))
+    problems.raise_any()
+    return Rounds(
+        currents=tuple(one for one in currents if one is not None),
+        history=tuple(one for one in history if one is not None) if history else None,
+        covariates=options["covariates"],
+        text=data.text,
+        positive=None if single is not None else positive,
+    )
+
+
+def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
+    return {
+        "columns": problems.attempt(lambda: mapping(data.columns)),
+        "classes": problems.attempt(lambda: split(data.classes)),
+        "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
+        "text": data.text,
+    }
+
+
+def _read(path: Path, options: dict[str, Any]) -> Round:
+    """The round, or its problems with the path in front where the message does not tell it."""
+    from hero_eval import read_round
+
+    try:
+        return read_round(path, **options)
+    except InputError as error:
+        raise InputError(_placed(path, problem) for problem in error.problems) from error
+    except OSError as error:
+        raise wrong("E103", f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _placed(path: Path, problem: Problem) -> Problem:
+    about_call = problem.message.startswith("classes=")
+    if about_call or str(path) in problem.message or (path.is_file() and path.name in problem.message):
+        return problem
+    return Problem(problem.code, f"{path}: {problem.message}")
+
+
+def split(text: str | None) -> list[str] | None:
+    """a,b,c as a list; quotes keep a comma within a name."""
+    if text is None:
+        return None
+    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [""])]
+
+
+def names(option: str, text: str | None) -> list[str] | None:
+    """As `split`, but every name must say something."""
+    parts = split(text)
+    if parts is not None and not all(parts):
+        raise wrong("E201", f"{option} is {text!r}, which holds an empty name. Separate names by single commas.")
+    return parts
+
+
+def mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """--column ours=theirs, repeated, as a mapping."""
+    problems: list[Problem] = []
+    found: dict[str, str] = {}
+    for pair in pairs:
+        ours, equals, theirs = (part.strip() for part in pair.partition("="))
+        if not (ours and equals and theirs):
+            problems.append(Problem("E201", f"--column is {pair!r}. Write ours=theirs, such as labeler=rater."))
+        elif found.setdefault(ours, theirs) != theirs:
+            problems.append(Problem("E201", f"--column maps {ours!r} to {found[ours]!r} and to {theirs!r}."))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    """A past round counted twice would make its gold look like twice as much."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        place = path.absolute()
+        if place in seen:
+            raise wrong("E201", f"--history names {path} twice. Name each past round once.")
+        seen[place] = path

@@ -1,0 +1,288 @@
+"""The command `hero`: what can be asked, with which options. What each does is in `actions` and loads when it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hero_eval.cli import options as given
+from hero_eval.cli.guard import INTERRUPTED, GuardedGroup
+
+_ASK, _KNOW = "Estimate", "Data, labelers and methods"
+
+app = typer.Typer(
+    name="hero",
+    cls=GuardedGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog=(
+        "Examples:\n"
+        "  hero demo\n"
+        "  hero check rounds/may --history rounds/april\n"
+        "  hero estimate rounds/may --history rounds/april --covariates judge\n\n"
+        "Exit codes: 0 done, 2 the input or the call is wrong, 3 the data cannot support the answer."
+    ),
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from hero_eval import __version__
+
+        typer.echo(f"hero-eval {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hero(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """How good a generative model really is: honest rates from noisy labels and a history with a little gold."""
+    del version
+
+
+@app.command(rich_help_panel=_ASK)
+def demo(
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write report.md and estimate.json to this folder.", show_default=False),
+    ] = None,
+) -> None:
+    """Estimate the built-in example and explain the answer."""
+    from hero_eval.cli.demo import demo as act
+
+    act(output)
+
+
+@app.command(
+    rich_help_panel=_ASK,
+    epilog="Example:\n  hero estimate rounds/may --history rounds/april --covariates judge",
+)
+def estimate(
+    current: given.Current,
+    history: given.Histories = None,
+    method: given.Method = None,
+    covariates: given.Covariates = None,
+    text: given.TextColumn = None,
+    penalty: given.Penalty = None,
+    level: given.Level = 0.95,
+    interval: given.Interval = "influence",
+    positive: given.Positives = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+) -> None:
+    """How often the gold answer would be the positive class, with an interval."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    data = Data([current], history or (), column or (), classes, positive, covariates, text)
+    actions.estimate(data, actions.Ask(method, penalty, level, interval), as_json=json)
+
+
+@app.command(
+    rich_help_panel=_ASK,
+    epilog=(
+        "Examples:\n"
+        "  hero compare rounds/may --history rounds/april\n"
+        "  hero compare rounds/may-a rounds/may-b --history rounds/april"
+    ),
+)
+def compare(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help=f"The round to be estimated: {given.ROUND}.", show_default=False)
+    ],
+    b: Annotated[
+        Path | None,
+        typer.Argument(metavar="B", help="A second model's round on the same items.", show_default=False),
+    ] = None,
+    history: given.Histories = None,
+    method: given.Method = None,
+    covariates: given.Covariates = None,
+    text: given.TextColumn = None,
+    penalty: given.Penalty = None,
+    level: given.Level = 0.95,
+    interval: given.Interval = "influence",
+    positive: given.Positives = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+) -> None:
+    """Every method on one round, or the difference between two models."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    rounds = [a] if b is None else [a, b]
+    data = Data(rounds, history or (), column or (), classes, positive, covariates, text)
+    actions.compare(data, actions.Ask(method, penalty, level, interval), as_json=json)
+
+
+@app.command(
+    rich_help_panel=_ASK,
+    epilog="Example:\n  hero winrate arena/may --history arena/april --a new --b old --tie same",
+)
+def winrate(
+    current: given.Current,
+    history: given.Histories = None,
+    ties: Annotated[
+        str,
+        typer.Option(metavar="HOW", help="half: a tie is half a win; own: only outright wins of A count."),
+    ] = "half",
+    a: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class that says A is better.", show_default=False)
+    ] = None,
+    b: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class that says B is better.", show_default=False)
+    ] = None,
+    tie: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class that says neither is.", show_default=False)
+    ] = None,
+    method: given.Method = None,
+    covariates: given.Covariates = None,
+    text: given.TextColumn = None,
+    penalty: given.Penalty = None,
+    level: given.Level = 0.95,
+    interval: given.Interval = "influence",
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+) -> None:
+    """How often model A wins side by side against model B."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    data = Data([current], history or (), column or (), classes, None, covariates, text)
+    sides = {"a": a, "b": b, "tie": tie, "ties": ties}
+    actions.win_rate(data, actions.Ask(method, penalty, level, interval), sides, as_json=json)
+
+
+@app.command(
+    rich_help_panel=_ASK,
+    epilog="Example:\n  hero moderation rounds/may --history rounds/april --flag flagged",
+)
+def moderation(
+    current: given.Current,
+    flag: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="The yes/no column of the items that says what the system flagged."),
+    ],
+    history: given.Histories = None,
+    method: given.Method = None,
+    covariates: given.Covariates = None,
+    text: given.TextColumn = None,
+    penalty: given.Penalty = None,
+    level: given.Level = 0.95,
+    interval: given.Interval = "influence",
+    positive: given.Positive = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+) -> None:
+    """Prevalence of violations, and precision and recall of the flags."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    data = Data([current], history or (), column or (), classes, positive, covariates, text, flag)
+    actions.moderation(data, actions.Ask(method, penalty, level, interval), as_json=json)
+
+
+@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero labelers rounds/march rounds/april")
+def labelers(
+    history: Annotated[
+        list[Path],
+        typer.Argument(metavar="HISTORY", help=f"Past rounds with some gold, each {given.ROUND}.", show_default=False),
+    ],
+    positive: given.Positive = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+) -> None:
+    """How reliable each labeler is."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    actions.labelers(Data((), history, column or (), classes, positive), as_json=json)
+
+
+@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero check rounds/may --history rounds/april")
+def check(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help=f"The round to look at: {given.ROUND}.", show_default=False)
+    ],
+    history: given.Histories = None,
+    positive: given.Positives = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+) -> None:
+    """What a round holds, what is wrong with it, and what could be estimated."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    actions.check(Data([path], history or (), column or (), classes, positive), as_json=json)
+
+
+@app.command(rich_help_panel=_KNOW)
+def methods(json: given.AsJson = False) -> None:
+    """The methods, what they do and what they need."""
+    from hero_eval.cli import actions
+
+    actions.methods(as_json=json)
+
+
+@app.command(
+    rich_help_panel=_KNOW,
+    epilog="Example:\n  hero study exp1-small --replications 100 --output exp1.csv",
+)
+def study(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The study; without it they are listed.", show_default=False)
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="B", help="Draws a cell; without it the study's own number.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Same seed, same numbers.")] = 1,
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="P", help="How many processes; without it one a core.", show_default=False),
+    ] = None,
+    gold_rate: Annotated[
+        list[float] | None,
+        typer.Option(metavar="R", help="Only cells with this share of gold; may be repeated.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the rows to this .csv or .parquet file.", show_default=False),
+    ] = None,
+    json: given.AsJson = False,
+) -> None:
+    """Simulate how far each method is off, and how often its intervals cover."""
+    from hero_eval.cli import actions
+
+    rates = tuple(gold_rate) if gold_rate else None
+    chosen = {"replications": replications, "seed": seed, "processes": processes, "gold_rates": rates}
+    actions.study(name, chosen, output, as_json=json)
+
+
+def run() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        app(prog_name="hero")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    run()

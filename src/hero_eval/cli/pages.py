@@ -1,0 +1,332 @@
+"""What each command shows, as pages of blocks. The numbers come ready; here they get their words and places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hero_eval.cli import words
+from hero_eval.cli.bars import Axis, common_axis
+from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
+
+if TYPE_CHECKING:
+    from hero_eval.estimate import Estimate
+    from hero_eval.findings import Finding
+    from hero_eval.methods.registry import Method
+    from hero_eval.reliability import Reliability
+    from hero_eval.targets.comparison import Comparison
+    from hero_eval.targets.moderation import Moderation
+
+LONGEST_NAME = 20
+"""Above this a quantity goes by the name of its target."""
+
+CLASSES_A_TABLE = 4
+"""Columns of "value ± error" that fit beside a name in 80 columns."""
+
+
+def estimate(result: Estimate) -> Page:
+    page: Page = [Line(words.headline(result), strong=True), Facts(estimate_facts(result))]
+    if len(result.distribution) > 2:
+        page.append(_values("class", result.distribution, (0.0, 1.0)))
+    return page + remarks(result.findings)
+
+
+def estimate_facts(result: Estimate) -> list[tuple[str, str]]:
+    if math.isnan(result.value) and result.distribution:
+        return how(result)
+    places = words.decimals([result.std_error], 4)
+    facts = [
+        (result.what if len(result.what) <= LONGEST_NAME else result.target, words.number(result.value, places)),
+        (_interval_name(result), words.span(*result.interval(), places)),
+        ("standard error", words.number(result.std_error, places)),
+    ]
+    if result.mean_score is not None and result.target != "mean score":
+        mean = result.mean_score
+        scale = words.span(*mean.interval(), places)
+        facts.append(("mean score", f"{words.number(mean.value, places)} ({scale})"))
+    return facts + how(result)
+
+
+def how(result: Estimate) -> list[tuple[str, str]]:
+    """By which method, from how much, and whether the fit came to rest."""
+    report = result.report
+    gold = f"{result.n_gold:,} in history" if result.n_gold else f"none that {result.method} uses"
+    facts = [
+        ("method", f"{result.method} ({result.why})" if result.why else result.method),
+        ("items", f"{result.n_items:,}"),
+        ("gold", gold),
+    ]
+    if report is not None:
+        state = "converged" if report.converged else f"NOT converged (change {report.change:.0e})"
+        facts.append(("EM", f"{words.count(report.n_steps, 'step')}, {state}"))
+    return facts
+
+
+def _interval_name(result: Estimate) -> str:
+    kind = ", as in the paper" if result.interval_kind == "paper" else ""
+    return f"{words.percent(result.level)} interval{kind}"
+
+
+def _values(
+    first: str,
+    estimates: Mapping[str, Estimate],
+    bounds: tuple[float, float],
+    mark: float | None = None,
+    skipped: Sequence[str] = (),
+    axis: Axis | None = None,
+) -> Table:
+    """A row for each estimate: value, standard error, interval, and the interval drawn."""
+    places = words.decimals([one.std_error for one in estimates.values()])
+    ends = [end for one in estimates.values() for end in one.interval()]
+    axis = axis or common_axis([*ends, *([] if mark is None else [mark])], bounds)
+    level = words.percent(next(iter(estimates.values())).level) + " " if estimates else ""
+    rows = [
+        [
+            name,
+            words.number(one.value, places),
+            words.number(one.std_error, places),
+            words.span(*one.interval(), places),
+            axis.draw(one.value, *one.interval(), mark),
+        ]
+        for name, one in estimates.items()
+    ]
+    rows += [[name, words.UNKNOWN, words.UNKNOWN, words.UNKNOWN, "not possible, see below"] for name in skipped]
+    columns = [
+        Column(first, "left", cut=True),
+        Column("value"),
+        Column("std error"),
+        Column(f"{level}interval", "left"),
+        Column(axis.title(), "left", chart=True),
+    ]
+    return Table(columns, rows)
+
+
+def comparison(result: Comparison, mark: float | None = None) -> Page:
+    """Every method side by side; those that could not run, and why."""
+    bounds = next((one.bounds for one in result.estimates.values()), (0.0, 1.0))
+    page: Page = [_values("method", result.estimates, bounds, mark, tuple(result.skipped))]
+    if result.skipped:
+        page.append(Facts([(name, f"not possible: {reason}") for name, reason in result.skipped.items()]))
+    return page
+
+
+def comparison_remarks(result: Comparison) -> Page:
+    """Each finding once, with the methods that it concerns."""
+    concerns: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
+    for name, one in result.estimates.items():
+        for finding in one.findings:
+            concerns.setdefault((finding.code, finding.message), (finding, []))[1].append(name)
+    every = len(result.estimates)
+    found = [
+        (finding, "" if len(of) == every or finding.message.startswith(of[0]) else ", ".join(of))
+        for finding, of in concerns.values()
+    ]
+    return [Remarks(found)] if found else []
+
+
+def methods_of_round(result: Comparison) -> Page:
+    """All methods on the headline or, if no class is positive, on each class in turn."""
+    page: Page = []
+    for one in _by_class(result):
+        what = next((one.what for one in one.estimates.values()), "rate")
+        page += [Line(f"Every method on the {what}", strong=True), *comparison(one)]
+    return page + comparison_remarks(result)
+
+
+def _by_class(result: Comparison) -> list[Comparison]:
+    estimates = result.estimates
+    if not estimates or not all(math.isnan(one.value) and one.distribution for one in estimates.values()):
+        return [result]
+    classes = next(iter(estimates.values())).distribution
+    return [
+        replace(
+            result,
+            estimates={method: one.distribution[name] for method, one in estimates.items()},
+            skipped=result.skipped if name == next(iter(classes)) else {},
+        )
+        for name in classes
+    ]
+
+
+def difference(result: Estimate, a: str, b: str) -> Page:
+    rates = {a: result.distribution["a"], b: result.distribution["b"]}
+    low, high = result.interval()
+    places = words.decimals([result.std_error], 4)
+    facts = [
+        ("difference", f"{words.number(result.value, places, '+')} ({a} minus {b})"),
+        (_interval_name(result), f"{words.number(low, places, '+')} to {words.number(high, places, '+')}"),
+        ("standard error", words.number(result.std_error, places)),
+        *how(result),
+    ]
+    return [
+        Line(words.difference(result, a, b), strong=True),
+        _values(result.what.removeprefix("difference in "), rates, rates[a].bounds),
+        Facts(facts),
+        *remarks(result.findings),
+    ]
+
+
+def moderation(result: Moderation) -> Page:
+    named = {one.what: one for one in result.values()}
+    sentence = words.moderation(result.prevalence, result.precision, result.recall)
+    return [
+        Line(sentence, strong=True),
+        _values("quantity", named, (0.0, 1.0), axis=Axis(0.0, 1.0)),
+        Facts(how(result.prevalence)),
+        *remarks(result.findings),
+    ]
+
+
+def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
+    """The reliability table; `rows` are those of `labelers_rows`."""
+    report = result.report
+    state = "converged" if report.converged else "NOT converged"
+    summary = (
+        f"{words.count(len(rows), 'labeler')}, learned from {words.count(result.n_items, 'item')} of which "
+        f"{result.n_gold:,} have gold (EM {state} after {words.count(report.n_steps, 'step')})."
+    )
+    tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
+    page: Page = [Line(summary, strong=True), *tables]
+    if any(value is None for row in rows for key, value in row.items() if key.endswith("_se")):
+        page.append(Line("± ? marks a value at its bound, which has no standard error."))
+    return page + remarks(result.findings)
+
+
+_LABELER = (Column("labeler", "left", cut=True), Column("labels"), Column("gold"))
+
+
+def _base(row: Mapping[str, Any]) -> list[str]:
+    return [row["labeler"], f"{row['labels']:,}", f"{row['gold']:,}"]
+
+
+def _skill(row: Mapping[str, Any]) -> str:
+    return f"{row['discrimination']:5.2f}  {row['quality']}"
+
+
+def _with_error(row: Mapping[str, Any], name: str) -> str:
+    error = row[f"{name}_se"]
+    return words.give_or_take(row[name], float("nan") if error is None else error)
+
+
+def _two_classes(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    columns = [
+        *_LABELER,
+        Column("sensitivity", "left"),
+        Column("specificity", "left"),
+        Column("discrimination", "left"),
+    ]
+    sides = ("sensitivity", "specificity")
+    return [Table(columns, [[*_base(row), *(_with_error(row, side) for side in sides), _skill(row)] for row in rows])]
+
+
+def _more_classes(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Page:
+    """Discrimination first, then how often each class is named rightly, a few classes at a time."""
+    columns = [*_LABELER, Column("discrimination", "left")]
+    page: Page = [Table(columns, [[*_base(row), _skill(row)] for row in rows])]
+    for start in range(0, len(classes), CLASSES_A_TABLE):
+        some = classes[start : start + CLASSES_A_TABLE]
+        page.append(Line(f"Share of each gold class that is answered rightly: {', '.join(map(repr, some))}"))
+        heads = [Column("labeler", "left", cut=True), *(Column(_short(name), "left") for name in some)]
+        cells = [[row["labeler"], *(_with_error(row, f"right_{name}") for name in some)] for row in rows]
+        page.append(Table(heads, cells))
+    return page
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 11 else f"{name[:10]}…"
+
+
+def methods(registry: Mapping[str, Method]) -> Page:
+    rows = [(one.name, f"{one.summary}; needs {words.join(one.needs) or 'labels only'}") for one in registry.values()]
+    return [
+        Facts(rows),
+        Line("Without --method the best that the data allow is taken: `hero estimate` says which and why."),
+    ]
+
+
+def check(found: Mapping[str, Any], findings: Sequence[Finding]) -> Page:
+    """What a round holds and, beside a history, what could be estimated from it."""
+    here = found["round"]
+    page: Page = [Line(f"Round {_one_line(here)}", strong=True), Facts(_round_facts(here))]
+    page += [Line(f"History {_one_line(past)}", strong=True) for past in found["history"]]
+    if found["labelers"] is not None:
+        sides = [(f"labelers {side}", found["labelers"][side]) for side in ("known", "unknown")]
+        page.append(Facts([(name, f"{len(who)}: {', '.join(who)}" if who else "none") for name, who in sides]))
+    if found["methods"] is not None:
+        page += [Heading("Methods"), Facts([(one["name"], _outlook(one)) for one in found["methods"]])]
+    if found["best"] is not None:
+        page.append(Line(f"hero estimate would use {found['best']['method']}: {found['best']['why']}."))
+    return page + remarks(findings)
+
+
+def _one_line(one: Mapping[str, Any]) -> str:
+    return (
+        f"{one['name']!r}: {words.count(one['items'], 'item')}, {words.count(one['labels'], 'label')} by "
+        f"{words.count(len(one['labelers']), 'labeler')}, {one['gold']:,} gold"
+    )
+
+
+def _round_facts(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    per = one["labels_per_item"]
+    covariates = [f"{name} ({words.percent(round(share, 3))} missing)" for name, share in one["covariates"].items()]
+    weight = one["weight"]
+    return [
+        ("labels an item", _range(per) + f", {per['mean']:.1f} on average"),
+        ("labelers", ", ".join(one["labelers"])),
+        ("gold", ", ".join(f"{name}: {of:,}" for name, of in one["gold_by_class"].items()) or "none"),
+        ("classes", ", ".join(map(repr, one["classes"]))),
+        ("covariates", ", ".join(covariates) or "none"),
+        ("other columns", ", ".join(one["other_columns"]) or "none"),
+        ("weights", "none" if weight is None else _range(weight)),
+    ]
+
+
+def _range(of: Mapping[str, float]) -> str:
+    return f"{of['min']:g}" if of["min"] == of["max"] else f"{of['min']:g} to {of['max']:g}"
+
+
+def _outlook(one: Mapping[str, Any]) -> str:
+    return "can run" if one["can_run"] else f"cannot run: {one['reason']}"
+
+
+def studies(known: Mapping[str, str]) -> Page:
+    return [Facts(list(known.items())), Line("Run one: hero study NAME --replications 100")]
+
+
+def study(rows: Sequence[Mapping[str, Any]]) -> Page:
+    """One row for each cell and method, cells apart; ± is the Monte Carlo error."""
+    columns = [
+        Column("cell", "left", cut=True),
+        Column("method", "left"),
+        *(Column(name, "left") for name in ("bias", "sd", "rmse", "cover", "width")),
+    ]
+    table, breaks, last = [], set(), None
+    for position, row in enumerate(rows):
+        cell = str(row["cell"]).removeprefix(str(row["study"])).strip()
+        if cell != last:
+            breaks.add(position)
+        table.append(["" if cell == last else cell, str(row["method"]), *_study_numbers(row)])
+        last = cell
+    runs = sorted({int(row["replications"]) for row in rows})
+    span = " to ".join(f"{count:,}" for count in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
+    note = f"{span} replications a cell; ± is the error of a simulation of that size; cover is of 95% intervals."
+    return [Table(columns, table, frozenset(breaks)), Line(note)]
+
+
+def _study_numbers(row: Mapping[str, Any]) -> list[str]:
+    def value(name: str) -> float:
+        found = row.get(name)
+        return float("nan") if found is None else float(found)
+
+    def short(name: str) -> str:
+        return words.number(value(name)).removeprefix("0") if 0 <= value(name) < 1 else words.number(value(name))
+
+    return [
+        f"{words.number(value('bias'), sign='+')}±{short('bias_se')}",
+        short("sd"),
+        f"{short('rmse')}±{short('rmse_se')}",
+        f"{words.number(value('coverage'), 2)}±{words.number(value('coverage_se'), 2).removeprefix('0')}",
+        short("width"),
+    ]

@@ -1,0 +1,81 @@
+"""What is going on, on stderr: only where somebody watches, only if it takes a while, and gone when done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+PATIENCE = 0.7
+"""Seconds before a spinner appears."""
+
+
+class Activity:
+    """Says what is being done; without a terminal, to nobody."""
+
+    def __init__(self, status: Status | None = None) -> None:
+        self._status = status
+        self._doing = ""
+
+    def say(self, doing: str) -> None:
+        self._doing = doing
+        self._show(doing)
+
+    def step(self, steps: int, change: float) -> None:
+        """EM took another step."""
+        self._show(f"{self._doing}: EM step {steps}, change {change:.0e}")
+
+    def _show(self, text: str) -> None:
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
+
+
+def watched() -> bool:
+    """Whether somebody sees stderr as it comes."""
+    if not sys.stderr.isatty():
+        return False
+    from rich.console import Console
+
+    return not Console(stderr=True).is_dumb_terminal
+
+
+@contextmanager
+def activity() -> Iterator[Activity]:
+    """A spinner on stderr that appears after a moment and leaves no trace."""
+    if not watched():
+        yield Activity()
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status("")
+    timer = Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield Activity(status)
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar fed with (done, total)."""
+    if not watched():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        row = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(row, completed=done, total=total)

@@ -1,0 +1,158 @@
+"""A page on the terminal. It lays out and colours what it is given, and computes nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
+from hero_eval.cli.guard import printable
+
+TEXT_WIDTH = 80
+NARROWEST = 8
+"""What is left of a name at the least."""
+
+ASCII = str.maketrans({"…": "...", "±": "+-", "–": "-", "─": "-", "├": "|", "┤": "|", "●": "o", "┊": ":", "┼": "+"})
+GAP = "  "
+
+
+class Screen(Console):
+    """Stdout: plain text unless it is a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            file=sys.stdout,
+            force_terminal=sys.stdout.isatty(),
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+    @property
+    def speaks_unicode(self) -> bool:
+        return self.encoding.startswith("utf")
+
+    def spell(self, text: str) -> str:
+        """The text in characters that this screen has and that do not steer it."""
+        safe = printable(text)
+        return safe if self.speaks_unicode else safe.translate(ASCII)
+
+    def cut(self, text: str, width: int) -> str:
+        ellipsis = "…" if self.speaks_unicode else "..."
+        if cell_len(text) <= width:
+            return text
+        return set_cell_size(text, width - len(ellipsis)).rstrip() + ellipsis
+
+
+def show(page: Page) -> None:
+    """Write a page to stdout, with a blank line between blocks."""
+    screen = Screen()
+    for position, block in enumerate(page):
+        if position:
+            screen.print()
+        _show_block(screen, block)
+
+
+def show_json(document: Mapping[str, Any]) -> None:
+    """Write one strict JSON document to stdout and nothing else."""
+    utf = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=not utf)
+    sys.stdout.write(text + "\n")
+
+
+def plain(value: Any) -> Any:
+    """Only what JSON knows; unknown numbers are null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(of) for key, of in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(of) for of in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def _show_block(screen: Screen, block: Block) -> None:
+    match block:
+        case Heading(text):
+            _write(screen, text, style="bold cyan")
+        case Line(text, strong):
+            _write(screen, text, style="bold" if strong else "")
+        case Facts(rows):
+            room = max((cell_len(screen.spell(name)) for name, _ in rows), default=0)
+            for name, value in rows:
+                _write(screen, value, lead=_pad(screen.spell(name), room) + GAP, lead_style="dim")
+        case Remarks():
+            _show_remarks(screen, block)
+        case Table():
+            _show_table(screen, block)
+
+
+def _show_remarks(screen: Screen, block: Remarks) -> None:
+    ordered = sorted(block.findings, key=lambda one: one[0].severity != "warning")
+    room = max((len(finding.severity) for finding, _ in ordered), default=0)
+    for finding, whom in ordered:
+        lead = f"{finding.severity:<{room}} {finding.code}{GAP}"
+        text = f"{whom}: {finding.message}" if whom else finding.message
+        _write(screen, text, lead=lead, lead_style="yellow" if finding.severity == "warning" else "dim")
+
+
+def _write(screen: Screen, text: str, style: str = "", lead: str = "", lead_style: str = "") -> None:
+    """A paragraph of at most 80 columns, its later lines indented by the width of `lead`."""
+    indent = cell_len(lead)
+    room = max(20, min(screen.width, TEXT_WIDTH) - indent)
+    for position, line in enumerate(Text(screen.spell(text), style).wrap(screen, room)):
+        line.rstrip()
+        start = Text(lead, lead_style) if not position else Text(" " * indent)
+        _print_line(screen, start + line)
+
+
+def _show_table(screen: Screen, block: Table) -> None:
+    cells = [[screen.spell(cell) for cell in row] for row in block.rows]
+    names = [screen.spell(column.name) for column in block.columns]
+    widths = _widths(block, [names, *cells], screen.width)
+
+    def line(row: Sequence[str], style: str = "") -> None:
+        fitted = (
+            _pad(screen.cut(cell, width), width, column.align)
+            for cell, width, column in zip(row, widths, block.columns, strict=True)
+        )
+        _print_line(screen, Text(GAP.join(fitted).rstrip(), style))
+
+    line(names, "bold")
+    _print_line(screen, Text(screen.spell("─" * (sum(widths) + len(GAP) * (len(widths) - 1))), "dim"))
+    for position, row in enumerate(cells):
+        if position and position in block.breaks:
+            screen.print()
+        line(row)
+
+
+def _print_line(screen: Screen, text: Text) -> None:
+    screen.print(text, soft_wrap=True)
+
+
+def _pad(text: str, width: int, align: str = "left") -> str:
+    space = " " * (width - cell_len(text))
+    return space + text if align == "right" else text + space
+
+
+def _widths(block: Table, rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Every column as wide as its contents, except that names give way."""
+    widths = [max(cell_len(row[position]) for row in rows) for position in range(len(block.columns))]
+    yielding = [position for position, column in enumerate(block.columns) if column.cut]
+    while yielding and sum(widths) + len(GAP) * (len(widths) - 1) > room:
+        widest = max(yielding, key=lambda position: widths[position])
+        if widths[widest] <= NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths

@@ -1,0 +1,153 @@
+"""Numbers and results in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hero_eval.estimate import Estimate
+
+UNKNOWN = "–"
+TIES_APART = ", ties apart"
+
+
+def decimals(errors: Iterable[float], least: int = 3, most: int = 6) -> int:
+    """Enough places to show two digits of the smallest standard error."""
+    known = [error for error in errors if math.isfinite(error) and error > 0]
+    return min(most, max(least, math.ceil(-math.log10(min(known))) + 1)) if known else least
+
+
+def number(value: float, places: int = 3, sign: str = "") -> str:
+    return f"{value:{sign}.{places}f}" if math.isfinite(value) else UNKNOWN
+
+
+def span(low: float, high: float, places: int = 3) -> str:
+    return f"{number(low, places)} to {number(high, places)}"
+
+
+def give_or_take(value: float, error: float, places: int = 2) -> str:
+    """Value ± standard error; ? where the error is not known."""
+    spread = number(error, places) if math.isfinite(error) else "?"
+    return f"{number(value, places)} ± {spread:<{places + 2}}"
+
+
+def percent(share: float) -> str:
+    """0.95 as 95%, 0.999 as 99.9%."""
+    return f"{100 * share:g}%"
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def join(names: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    return f" {last} ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def sure(estimate: Estimate, base: float = 1.0, places: int = 0) -> str:
+    """(95% sure: between 19 and 32)."""
+    low, high = (number(base * bound, places) for bound in estimate.interval())
+    return f"({percent(estimate.level)} sure: between {low} and {high})"
+
+
+def base_of(estimate: Estimate) -> int:
+    """Count in hundreds, or finer for a rate or an interval that would vanish in them."""
+    low, high = estimate.interval()
+    edge = min(estimate.value, 1.0 - estimate.value)
+    finest = min(value for value in (edge or 1.0, high - low) if value >= 0)
+    return next((base for base in (100, 1_000, 10_000) if finest * base >= 1), 10_000)
+
+
+def out_of(estimate: Estimate, base: int) -> str:
+    return f"{base * estimate.value:.0f} of {base:,}"
+
+
+def headline(estimate: Estimate) -> str:
+    """The answer in one sentence."""
+    if math.isnan(estimate.value):
+        if any(finding.code == "F502" for finding in estimate.findings):
+            return "No class is named positive; below is the rate of each. Name one: --positive"
+        return f"The data do not tell the {estimate.what}."
+    if estimate.target == "rate":
+        base = base_of(estimate)
+        counted = estimate.what.removeprefix("rate of ")
+        return f"About {out_of(estimate, base)} items are {counted} {sure(estimate, base)}."
+    if estimate.target == "win rate":
+        return f"{_win_rate(estimate)} {_verdict_on_half(estimate)}".strip()
+    low, high = estimate.bounds
+    places = decimals([estimate.std_error], 2)
+    value = number(estimate.value, places)
+    return f"The {estimate.what} is about {value} on a scale from {low:g} to {high:g} {sure(estimate, places=places)}."
+
+
+def _win_rate(estimate: Estimate) -> str:
+    base = base_of(estimate)
+    comma = "," if estimate.what.endswith((", ties half", TIES_APART)) else ""
+    return f"The {estimate.what}{comma} is about {out_of(estimate, base)} {sure(estimate, base)}."
+
+
+def _verdict_on_half(estimate: Estimate) -> str:
+    """Who wins, where one half is the line between the two (not so if ties are set apart)."""
+    if estimate.what.endswith(TIES_APART):
+        return ""
+    low, high = estimate.interval()
+    if low > 0.5:
+        return "The first wins more often than the second."
+    if high < 0.5:
+        return "The second wins more often than the first."
+    return "At this level the data cannot tell which of the two is better."
+
+
+def difference(estimate: Estimate, a: str, b: str) -> str:
+    """Which of two rounds has more, or that it cannot be told."""
+    what = estimate.what.removeprefix("difference in ")
+    if math.isnan(estimate.value):
+        return "No class is named positive, so there is no single difference. Name one: --positive"
+    is_rate = what.startswith("rate")
+    base, unit = (100.0, " points of 100") if is_rate else (1.0, "")
+    places = decimals([base * estimate.std_error], 1)
+    low, high = estimate.interval()
+    size = number(base * abs(estimate.value), places) + unit
+    if low <= 0.0 <= high:
+        signed = number(base * estimate.value, places, "+") + unit
+        return (
+            f"At this level the data cannot tell {a} from {b}: the {what} differs by {signed} "
+            f"{sure(estimate, base, places)}."
+        )
+    more, less = (a, b) if estimate.value > 0 else (b, a)
+    verdict = f"The {what} is higher in {more} than in {less}, by {size} {_sure_size(estimate, base, places)}."
+    if not is_rate:
+        return f"{verdict} If high scores are good, {more} is better."
+    counted = what.removeprefix("rate of ")
+    return f"{verdict} If {counted} is good, {more} is better; if it is a fault, {less} is."
+
+
+def _sure_size(estimate: Estimate, base: float, places: int) -> str:
+    low, high = sorted(abs(base * bound) for bound in estimate.interval())
+    return f"({percent(estimate.level)} sure: between {number(low, places)} and {number(high, places)})"
+
+
+def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> str:
+    """Three numbers in one sentence; what is undefined is left out."""
+    if math.isnan(prevalence.value):
+        return "The data do not tell how many items are violations."
+    parts = [f"About {out_of(prevalence, base_of(prevalence))} items are violations"]
+    if not math.isnan(recall.value):
+        parts.append(f"the flag finds {out_of(recall, 100)} of them (recall)")
+    if not math.isnan(precision.value):
+        parts.append(f"{out_of(precision, 100)} flags are right (precision)")
+    return join(parts) + "."
+
+
+def quality(discrimination: float, uninformative: float) -> str:
+    """A word for how much a labeler's answers tell."""
+    if math.isnan(discrimination):
+        return "unknown"
+    if discrimination <= -uninformative:
+        return "inverted"
+    if discrimination < uninformative:
+        return "no information"
+    return "good" if discrimination >= 0.6 else "fair" if discrimination >= 0.3 else "weak"

@@ -1,0 +1,60 @@
+"""Counting in memory: rounds to answer patterns, on labelers and classes that the caller fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns
+
+if TYPE_CHECKING:
+    from hero_eval.round import Round
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Patterns of one or several rounds; `kept` (all items) says which items have a label by these labelers."""
+
+    patterns: Patterns
+    kept: Bools
+    labels_set_aside: int
+
+
+def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str]) -> Counted:
+    """Count these rounds as one; labels by other labelers are left out, and items that then have none."""
+    place = {name: position for position, name in enumerate(labelers)}
+    class_of = {name: position for position, name in enumerate(classes)}
+    items, people, answers, gold, weight = [], [], [], [], []
+    offset = 0
+    for one in rounds:
+        labeler_map = np.array([place.get(name, -1) for name in one.labelers], dtype=np.int64)
+        value_map = np.array([class_of[value] for value in one.values], dtype=np.int64)
+        items.append(one.label_item + offset)
+        people.append(labeler_map[one.label_labeler])
+        answers.append(value_map[one.label_answer])
+        gold.append(np.where(one.gold >= 0, value_map[one.gold], -1))
+        weight.append(_mean_one(one.weight, one.n_items))
+        offset += one.n_items
+    item, person, answer = np.concatenate(items), np.concatenate(people), np.concatenate(answers)
+    known = person >= 0
+    kept = np.zeros(offset, dtype=bool)
+    kept[item[known]] = True
+    position: Ints = np.cumsum(kept) - 1
+    patterns = count_patterns(
+        position[item[known]],
+        person[known],
+        answer[known],
+        n_items=int(kept.sum()),
+        n_labelers=len(labelers),
+        n_answers=len(classes),
+        gold=np.concatenate(gold)[kept],
+        weight=np.concatenate(weight)[kept],
+    )
+    return Counted(patterns, kept, int((~known).sum()))
+
+
+def _mean_one(weight: Floats | None, n_items: int) -> Floats:
+    return np.ones(n_items) if weight is None else weight / weight.mean()

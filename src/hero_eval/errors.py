@@ -1,0 +1,96 @@
+"""What can be wrong with the input or the call, and how it is said.
+
+Every problem has a code from `CATALOGUE`. A `HeroError` carries all problems that were found, not the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CATALOGUE: dict[str, str] = {
+    # reading
+    "E101": "the path does not exist",
+    "E102": "the file is empty (0 bytes)",
+    "E103": "the file cannot be read (damaged, or not what its name says)",
+    "E104": "a column is missing",
+    "E105": "the table has no rows",
+    "E106": "the text is not UTF-8",
+    "E107": "an id is null",
+    "E108": "one labeler gave one item different labels",
+    "E109": "a label or gold value is outside the classes",
+    "E110": "an item has gold twice, with different values",
+    "E111": "gold or items rows for items that have no labels and are not listed",
+    "E112": "a covariate is not numeric",
+    "E113": "a value is infinite",
+    "E114": "an item is described twice, differently",
+    "E115": "a weight is missing, zero or negative",
+    "E116": "the folder holds no labels table, or two files for one table",
+    "E117": "the object is not a table that can be read",
+    "E118": "the class names are not usable as given",
+    "E119": "no label is left",
+    # calls
+    "E201": "an option has a value that is not known",
+    "E202": "a covariate, text or flag column is absent from a round",
+    "E203": "the positive class is not clear",
+    "E204": "an option does not fit this method or target",
+    "E205": "the rounds do not share their classes",
+    "E206": "the method needs something that was not given",
+    # data that cannot support the answer
+    "E301": "no labeler of the current round is known from history",
+    "E302": "history has no gold",
+    "E303": "the current round has no usable item",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: a code, and a sentence with values, place and remedy."""
+
+    code: str
+    message: str
+
+    def __post_init__(self) -> None:
+        if self.code not in CATALOGUE:
+            raise KeyError(f"unknown error code {self.code}")
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.message}"
+
+
+class HeroError(ValueError):
+    """The input or the call is wrong (exit code 2)."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def code(self) -> str:
+        """The code of the first problem."""
+        return self.problems[0].code
+
+    def __reduce__(self) -> tuple[type[HeroError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+class InputError(HeroError):
+    """A table, a file or an option is wrong."""
+
+
+class SupportError(HeroError):
+    """The data cannot support the answer asked for (exit code 3)."""
+
+    exit_code = 3
+
+
+def wrong(code: str, message: str) -> InputError:
+    """An `InputError` with a single problem."""
+    return InputError(Problem(code, message))
+
+
+def unsupported(code: str, message: str) -> SupportError:
+    """A `SupportError` with a single problem."""
+    return SupportError(Problem(code, message))

@@ -1,0 +1,1 @@
+"""One file a method, and the registry that names them."""

@@ -1,0 +1,47 @@
+"""Dawid and Skene's EM on the current round alone: rates and reliabilities together, with nothing to anchor them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hero_eval.findings import Finding
+from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.model.history import HistoryFit, fit_without_gold
+from hero_eval.model.latent import class_log_likelihood
+from hero_eval.model.patterns import Floats
+from hero_eval.model.score import relative_likelihood, scores
+
+
+@method("dawid_skene", "Dawid and Skene's EM on the current round alone, without gold")
+def dawid_skene(evidence: Evidence) -> Fit:
+    patterns = evidence.current_all
+    fitted = fit_without_gold(patterns, evidence.n_classes, evidence.em, evidence.progress)
+    rates = fitted.latent.class_weights()
+    likelihood = relative_likelihood(class_log_likelihood(patterns, fitted.latent))
+    psi = scores(likelihood, rates)
+    curvature = (psi * patterns.counts[:, None]).T @ psi / patterns.total
+    known = patterns.to_items(psi @ np.linalg.pinv(curvature, hermitian=True)) / patterns.total
+    influence = fitted.information.item_influence(fitted.information.solve(_rate_gradient(evidence.n_classes, fitted)))
+    finding = Finding(
+        "F308", "dawid_skene learns its labelers from the current round alone; no gold anchors the classes"
+    )
+    return Fit(
+        rates,
+        rates,
+        influence,
+        None,
+        known,
+        on_edge=bool(rates.min() <= evidence.em.clip * 1.001),
+        on_all=True,
+        report=fitted.report,
+        findings=(finding,),
+    )
+
+
+def _rate_gradient(n_classes: int, fitted: HistoryFit) -> Floats:
+    """d rates[1:] / d parameters, (p, K-1): the rates are the state weights themselves."""
+    at = fitted.information.at
+    weights = fitted.latent.weights
+    slopes = (weights[:, None] * at.weight_slopes)[1:].T  # (S-1, K-1)
+    n_answers = at.answer_slopes.shape[0] * at.answer_slopes.shape[2]
+    return at.pack(slopes, np.zeros((n_answers, fitted.latent.n_states, n_classes - 1)))

@@ -1,0 +1,161 @@
+"""HERO-2: HERO-1 sharpened by covariates whose mean history knows better (paper, section 3.3).
+
+The score equation is tilted by gamma'(current mean - historical mean), gamma from a regression of the pilot scores on
+the covariates. An item therefore moves the rate in four ways: by its score, by its covariates, by its part in gamma,
+and, in history, by its part in the reliabilities and in the historical mean.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from hero_eval.findings import Finding, name_some
+from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, method
+from hero_eval.methods.stage_b import Carried, carry, fit_findings
+from hero_eval.model.control import FEW, Control, Covariates, fit_control, mean_shift, prepare
+from hero_eval.model.patterns import Floats
+from hero_eval.model.score import edge_point, solve_rates
+
+
+@method("hero2", "HERO-1 sharpened by covariates that both rounds share", needs=("history gold", "covariates"))
+def hero2(evidence: Evidence) -> Fit:
+    columns = evidence.covariates
+    assert columns is not None
+    assert evidence.history is not None
+    carried = carry(evidence.current, evidence.anchored)
+    penalty = _penalty(evidence)
+    ready = ready_covariates(evidence)
+    pilot = carried.inside
+    psi_items = carried.psi(pilot)[evidence.current.row_of_item]
+    control = fit_control(psi_items, ready.current, evidence.current.item_weight, penalty)
+    root = solve_rates(carried.likelihood, evidence.current.counts, control.tilt)
+    inside = edge_point(root, evidence.current.total)
+    current, history, paper = _influences(evidence, carried, ready, control, inside)
+    return Fit(
+        rates=root.rates,
+        inside=inside,
+        current=current,
+        history=history,
+        paper=paper,
+        on_edge=root.on_edge,
+        report=carried.learned.report,
+        findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, penalty)),
+    )
+
+
+def _penalty(evidence: Evidence) -> float | None:
+    """The penalty given; none for a few covariates; None, to be chosen by cross-validation, for many or for text."""
+    assert evidence.covariates is not None
+    columns = evidence.covariates
+    few = evidence.current.n_items >= FEW * len(columns.names) and not columns.common_scale.any()
+    return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
+
+
+def ready_covariates(evidence: Evidence) -> Covariates:
+    """Centred, scaled and cleaned covariates of both rounds."""
+    columns, history = evidence.covariates, evidence.history
+    assert columns is not None
+    assert history is not None
+    return prepare(
+        columns.current,
+        columns.history,
+        evidence.current.item_weight,
+        history.item_weight,
+        common_scale=columns.common_scale,
+        drop_collinear=_penalty(evidence) == 0.0,
+    )
+
+
+def _influences(
+    evidence: Evidence, carried: Carried, ready: Covariates, control: Control, rates: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Influence of current items (n, K-1), of history items (N, K-1), and the paper's, with all but scores known."""
+    patterns, history = evidence.current, evidence.history
+    assert history is not None
+    total = patterns.total
+    weight = patterns.item_weight[:, None]
+    inverse = carried.inverse_information(rates)
+    pilot = carried.inside
+    pilot_inverse = carried.inverse_information(pilot)
+    psi = carried.psi(rates)[patterns.row_of_item]
+    direct = psi - ready.current @ control.gamma
+    direct = direct - (weight * direct).sum(axis=0) / total  # nonzero only off an edge
+    mean = patterns.item_weight @ ready.current / total
+    along = control.centred @ (control.inverse @ mean)  # how far an item's covariates lie along the tilt
+    pilot_psi = carried.psi(pilot)[patterns.row_of_item]
+    through_gamma = along[:, None] * control.residual - control.penalty * (control.inverse @ mean) @ control.gamma
+    bend = -(pilot_psi * (weight * along[:, None])).T @ pilot_psi / total  # d tilt_k / d pilot rate_l
+    through_gamma = through_gamma + pilot_psi @ pilot_inverse @ bend.T
+    current = weight * (direct - through_gamma) @ inverse / total
+    paper = weight * direct @ inverse / total
+    gradient = carried.mean_gradients(rates) - _tilt_gradient(carried, along, pilot, pilot_inverse, bend)
+    information = carried.learned.information
+    by_reliability = information.item_influence(information.solve(gradient) @ inverse)
+    return current, by_reliability + _mean_influence(evidence, ready, control) @ inverse, paper
+
+
+def _tilt_gradient(carried: Carried, along: Floats, pilot: Floats, pilot_inverse: Floats, bend: Floats) -> Floats:
+    """d tilt / d(reliability), (p, K-1): through the pilot scores, directly and by way of the pilot rate."""
+    patterns = carried.patterns
+    row_along = patterns.item_sums(along) / patterns.total
+    n_scores = carried.likelihood.shape[1] - 1
+    directly = [carried.gradient(pilot, np.outer(row_along, np.eye(n_scores)[k])) for k in range(n_scores)]
+    out: Floats = np.stack(directly, axis=1) + carried.mean_gradients(pilot) @ pilot_inverse @ bend.T
+    return out
+
+
+def _mean_influence(evidence: Evidence, ready: Covariates, control: Control) -> Floats:
+    """History items' pull on the historical mean, and by it on the score equation (N, K-1)."""
+    assert evidence.history is not None
+    weight = evidence.history.item_weight[:, None]
+    seen_total = (weight * ready.history_seen).sum(axis=0)
+    seen_share = evidence.current.item_weight @ ready.current_seen / evidence.current.total
+    out: Floats = (weight * ready.history / seen_total * seen_share) @ control.gamma
+    return out
+
+
+def _covariate_findings(
+    columns: CovariateColumns, ready: Covariates, control: Control, evidence: Evidence, asked: float | None
+) -> list[Finding]:
+    found = []
+    for why, dropped in (
+        ("the same for every current item", ready.constant),
+        ("a combination of the others", ready.collinear),
+        ("never observed in one of the rounds", ready.absent),
+    ):
+        if dropped:
+            names = [columns.names[c] for c in dropped]
+            found.append(Finding("F401", f"dropped {name_some(names)}: {why}", {"columns": names}))
+    if not ready.kept:
+        message = "no covariate is left: HERO-2 is HERO-1 here"
+        found.append(Finding("F401", message, {"columns": list(columns.names)}))
+        return found
+    missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(ready.history_seen.mean())
+    if max(missing) > 0:
+        message = (
+            f"covariate values are missing ({missing[0]:.1%} in current, {missing[1]:.1%} in history); "
+            "they count as the historical mean"
+        )
+        found.append(Finding("F402", message, {"current": missing[0], "history": missing[1]}))
+    if asked is None:
+        message = f"ridge penalty {control.penalty:.3g}, worth {control.n_effective:.1f} covariates"
+        found.append(Finding("F405", message, {"penalty": control.penalty, "n_effective": control.n_effective}))
+    shift = shift_finding(columns, ready, evidence)
+    return found if shift is None else [*found, shift]
+
+
+def shift_finding(columns: CovariateColumns, ready: Covariates, evidence: Evidence) -> Finding | None:
+    """A mean that moved by more than chance allows (5% over all covariates) is carried straight into HERO-2."""
+    assert evidence.history is not None
+    z = mean_shift(ready, evidence.current.item_weight, evidence.history.item_weight)
+    bound = stats.norm.isf(0.025 / max(len(z), 1))
+    moved = [columns.names[c] for c, value in zip(ready.kept, z, strict=True) if abs(value) > bound]
+    if not moved:
+        return None
+    largest = float(np.abs(z).max())
+    message = (
+        f"the mean of {name_some(moved)} differs between history and current (|z| up to {largest:.1f}), which hero2 "
+        "takes as chance: trust hero1 more"
+    )
+    return Finding("F403", message, {"columns": moved, "largest_z": largest})

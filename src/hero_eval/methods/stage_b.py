@@ -1,0 +1,88 @@
+"""What the methods that carry reliabilities to the current round share: likelihoods, root and influences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hero_eval.findings import Finding
+from hero_eval.methods.registry import Fit
+from hero_eval.model.history import HistoryFit
+from hero_eval.model.influence import rates_gradient, rates_information
+from hero_eval.model.latent import class_log_likelihood
+from hero_eval.model.patterns import Floats, Patterns
+from hero_eval.model.score import Root, edge_point, relative_likelihood, scores, solve_rates
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The current round seen through history's reliabilities: likelihood (P, K) and the HERO-1 root."""
+
+    patterns: Patterns
+    learned: HistoryFit
+    likelihood: Floats
+    root: Root
+
+    @property
+    def inside(self) -> Floats:
+        return edge_point(self.root, self.patterns.total)
+
+    def psi(self, rates: Floats) -> Floats:
+        return scores(self.likelihood, rates)
+
+    def inverse_information(self, rates: Floats) -> Floats:
+        """I^-1 (K-1, K-1); a flat likelihood has none, and the pseudo-inverse would hide that: nan."""
+        information = rates_information(self.likelihood, self.patterns.counts, rates)
+        values = np.linalg.eigvalsh(information)
+        if values.min() <= 1e-12 * max(values.max(), 1.0):
+            return np.full_like(information, np.nan)
+        inverse: Floats = np.linalg.inv(information).astype(np.float64)
+        return inverse
+
+    def gradient(self, rates: Floats, row_weights: Floats) -> Floats:
+        """d/d(reliability) of sum(row_weights * psi), a free vector."""
+        at = self.learned.information.at
+        return rates_gradient(self.patterns, self.learned.latent, at, rates, row_weights)
+
+    def mean_gradients(self, rates: Floats) -> Floats:
+        """d mean psi_k / d(reliability), (p, K-1)."""
+        share = self.patterns.counts / self.patterns.total
+        n_scores = self.likelihood.shape[1] - 1
+        return np.stack([self.gradient(rates, np.outer(share, np.eye(n_scores)[k])) for k in range(n_scores)], axis=1)
+
+
+def carry(current: Patterns, learned: HistoryFit) -> Carried:
+    likelihood = relative_likelihood(class_log_likelihood(current, learned.latent))
+    return Carried(current, learned, likelihood, solve_rates(likelihood, current.counts))
+
+
+def carried_fit(carried: Carried) -> Fit:
+    """HERO-1's rates with the influence of both rounds: current items directly, history's through the reliabilities."""
+    inside = carried.inside
+    inverse = carried.inverse_information(inside)
+    psi = carried.psi(inside)
+    psi = psi - carried.patterns.counts @ psi / carried.patterns.total  # nonzero only off an edge
+    current = carried.patterns.to_items(psi @ inverse) / carried.patterns.total
+    direction = carried.learned.information.solve(carried.mean_gradients(inside)) @ inverse
+    return Fit(
+        rates=carried.root.rates,
+        inside=inside,
+        current=current,
+        history=carried.learned.information.item_influence(direction),
+        paper=current,
+        on_edge=carried.root.on_edge,
+        report=carried.learned.report,
+        findings=fit_findings(carried),
+    )
+
+
+def fit_findings(carried: Carried) -> tuple[Finding, ...]:
+    found = []
+    if not carried.root.converged:
+        message = "the current labels do not tell the classes apart: every rate fits them equally well"
+        found.append(Finding("F303", message))
+    elif carried.learned.information.is_weak:
+        message = "history does not pin the labelers' reliabilities down; the interval is only indicative"
+        found.append(Finding("F303", message))
+    return tuple(found)

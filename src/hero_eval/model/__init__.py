@@ -1,0 +1,1 @@
+"""Mathematics on arrays: no files, no dataframes, no printing."""

@@ -1,0 +1,175 @@
+"""Stage A: anchored EM, plain as in the paper or accelerated, on pattern counts.
+
+The M-step is the exact maximiser under the clipping bound, so each step raises (never lowers) the likelihood that
+`latent.posterior` reports. Acceleration (SQUAREM: a squared extrapolation of two steps) is taken only where it does
+not lower that likelihood, so the sequence of accepted points still climbs, to the same maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
+from hero_eval.model.patterns import Floats, Patterns
+
+_FIRST_REACH = 4.0
+
+
+@dataclass(frozen=True)
+class EMOptions:
+    """clip: bound on every probability; tolerance: on the relative change of the likelihood; max_steps: EM steps.
+
+    `step_tolerance` bounds the largest change of any probability in a step; None (the paper's rule) leaves it out.
+    """
+
+    clip: float = 1e-3
+    tolerance: float = 1e-10
+    step_tolerance: float | None = 1e-9
+    max_steps: int = 10_000
+    accelerate: bool = True
+
+    @classmethod
+    def paper(cls) -> EMOptions:
+        """The paper's own rule: relative change 1e-6, at most 200 plain steps."""
+        return cls(tolerance=1e-6, step_tolerance=None, max_steps=200, accelerate=False)
+
+
+@dataclass(frozen=True)
+class EMReport:
+    """How a fit went: EM steps taken, the last relative change of the likelihood, and whether that was enough."""
+
+    n_steps: int
+    change: float
+    converged: bool
+    log_likelihood: float
+    path: tuple[float, ...] = field(repr=False, default=())
+
+
+def gold_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
+    """One state a class, from the gold rows alone.
+
+    A labeler without gold of some class starts from all labelers' pooled answers on that class; a class without any
+    gold starts from answers that are right more often than not (2 to 1 for it against all the others together).
+    """
+    hits, class_counts = gold_counts(patterns, n_classes)
+    pooled = hits.sum(axis=0, keepdims=True)
+    start = np.where(hits.sum(axis=1, keepdims=True) > 0, hits, pooled)
+    guess = np.full((patterns.n_answers, n_classes), 1.0 / max(patterns.n_answers - 1, 1))
+    for k in range(min(patterns.n_answers, n_classes)):
+        guess[k, k] = 2.0
+    start = np.where(start.sum(axis=1, keepdims=True) > 0, start, guess[None])
+    shares = floored_shares(class_counts, clip, axis=0) if class_counts.sum() > 0 else None
+    weights = np.full(n_classes, 1.0 / n_classes) if shares is None else shares
+    return Latent(weights, floored_shares(start, clip, axis=1), np.arange(n_classes))
+
+
+def gold_counts(patterns: Patterns, n_classes: int) -> tuple[Floats, Floats]:
+    """On gold rows: (J, L, K) how often a labeler gave each answer to each class, and (K,) items of each class."""
+    known = (patterns.gold[:, None] == np.arange(n_classes)[None, :]) * patterns.counts[:, None]
+    return patterns.to_cells(known), known.sum(axis=0)
+
+
+def vote_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
+    """The start of an EM without gold: one M-step from each item's vote shares."""
+    votes = vote_counts(patterns, n_classes)
+    shares = votes / votes.sum(axis=1, keepdims=True)
+    first = Latent(
+        np.full(n_classes, 1.0 / n_classes),
+        np.full((patterns.n_labelers, patterns.n_answers, n_classes), 1.0 / patterns.n_answers),
+        np.arange(n_classes),
+    )
+    return maximise(patterns, shares, first, clip)
+
+
+def vote_counts(patterns: Patterns, n_classes: int) -> Floats:
+    """(P, K): how many labelers gave each answer in each row."""
+    to_answer = np.tile(np.eye(patterns.n_answers, n_classes), (patterns.n_labelers, 1))
+    return patterns.from_cells(to_answer)
+
+
+def maximise(patterns: Patterns, post: Floats, old: Latent, clip: float) -> Latent:
+    """M-step of Algorithm 1: class weights over all rows, answers by expected counts, both kept off 0 and 1."""
+    expected = post * patterns.counts[:, None]
+    answers = floored_shares(patterns.to_cells(expected), clip, axis=1)
+    if np.isnan(np.add.reduce(answers, axis=None)):  # a labeler without any label in some state stays as it was
+        answers = np.where(np.isnan(answers), old.answers, answers)
+    return Latent(floored_shares(expected.sum(axis=0), clip, axis=0), answers, old.state_class)
+
+
+def run_em(
+    patterns: Patterns,
+    start: Latent,
+    options: EMOptions,
+    progress: Callable[[int, float], None] | None = None,
+) -> tuple[Latent, EMReport]:
+    """Climb from `start` until the likelihood, and by default the parameters too, stand still."""
+    barrier = state_barrier(patterns.gold, start.state_class)
+
+    def step(at: Latent) -> tuple[Latent, float]:
+        post, by_row = posterior(patterns, at, barrier)
+        return maximise(patterns, post, at, options.clip), float(patterns.counts @ by_row)
+
+    path: list[float] = []
+    at, n_steps, change, reach = start, 1, np.inf, _FIRST_REACH
+    ahead, likelihood = step(at)
+    while n_steps < options.max_steps:
+        path.append(likelihood)
+        further, next_likelihood = step(ahead)
+        n_steps += 1
+        change = abs(next_likelihood - likelihood) / max(abs(likelihood), 1e-300)
+        if progress is not None:
+            progress(n_steps, change)
+        if change < options.tolerance and _small_step(at, ahead, options):
+            path.append(next_likelihood)
+            return ahead, EMReport(n_steps, change, True, next_likelihood, tuple(path))
+        leapt, reach = _leap(at, ahead, further, reach, options.clip) if options.accelerate else (None, reach)
+        at, ahead, likelihood = ahead, further, next_likelihood
+        if leapt is not None:
+            image, reached = step(leapt)
+            n_steps += 1
+            if reached >= next_likelihood:
+                at, ahead, likelihood = leapt, image, reached
+            else:
+                reach = max(_FIRST_REACH, reach / 8)
+    return at, EMReport(n_steps, float(change), False, likelihood, tuple(path))
+
+
+def _small_step(old: Latent, new: Latent, options: EMOptions) -> bool:
+    if options.step_tolerance is None:
+        return True
+    largest = max(np.abs(new.answers - old.answers).max(), np.abs(new.weights - old.weights).max())
+    return bool(largest < options.step_tolerance)
+
+
+def _leap(
+    first: Latent, second: Latent, third: Latent, reach: float, clip: float
+) -> tuple[Latent | None, float]:
+    """The squared extrapolation of two EM steps, no longer than `reach`, and the reach for the next one.
+
+    None where the steps do not slow down, so that there is nothing to gain.
+    """
+    move = _coordinates(second) - _coordinates(first)
+    bend = _coordinates(third) - _coordinates(second) - move
+    size = float(np.linalg.norm(bend))
+    length = float(np.linalg.norm(move)) / size if size > 0 else 1.0
+    if length <= 1.0:
+        return None, reach
+    if length >= reach:
+        length, reach = reach, 4.0 * reach
+    return _from_coordinates(_coordinates(first) + 2 * length * move + length**2 * bend, first, clip), reach
+
+
+def _coordinates(point: Latent) -> Floats:
+    """Probabilities as they are: near a bound their steps shrink, so that one such does not rule the step length."""
+    return np.concatenate([point.weights, point.answers.ravel()])
+
+
+def _from_coordinates(values: Floats, like: Latent, clip: float) -> Latent:
+    within = np.maximum(values, 0.0)
+    answers = within[like.n_states :].reshape(like.answers.shape)
+    return Latent(
+        floored_shares(within[: like.n_states], clip, axis=0), floored_shares(answers, clip, axis=1), like.state_class
+    )

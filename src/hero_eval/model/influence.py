@@ -1,0 +1,339 @@
+"""How much each item moves a fit: scores, observed information, and the way from reliabilities to class rates.
+
+Coordinates. Every probability vector (state weights; one labeler's answers in one state) has logits against its
+largest entry, which is the reference; entries at the clipping bound are held there and have no coordinate. The
+parameter vector is the weights' logits (S-1), then for each state the answers' logits (J * (L-1)).
+
+For a fit that maximises the sum of log-likelihoods, item i moves the parameters by  H^-1 s_i  (H the observed
+information, s_i the item's score); the rates move by  I^-1 psi_i  directly and by  I^-1 (d mean psi / d parameters)
+through the reliabilities (I the mean of psi psi'). Stacking both gives each item's influence on the rate, and with it
+every standard error, difference and ratio.
+Shapes: P patterns, J labelers, L answers, S states, K classes, p free parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, state_barrier
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
+from hero_eval.model.score import scores
+
+DENSE_LIMIT = 2_500
+_AT_BOUND = 1.0 + 1e-6
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The derivative of every log-probability in its logits, and which logits are free.
+
+    weight_slopes (S, S-1); answer_slopes (J, L, L-1, S): d log answers[j, m, s] / d logit c of (j, s);
+    free (S-1 + S*J*(L-1),).
+    """
+
+    weight_slopes: Floats
+    answer_slopes: Floats
+    free: Bools
+
+    @property
+    def n_free(self) -> int:
+        return int(self.free.sum())
+
+    def unpack(self, values: Floats) -> tuple[Floats, Floats]:
+        """A free vector (p,) as (S-1,) and (J*(L-1), S), zero where held."""
+        full = np.zeros(len(self.free))
+        full[self.free] = values
+        n_states = self.weight_slopes.shape[0]
+        return full[: n_states - 1], full[n_states - 1 :].reshape(n_states, -1).T
+
+    def pack(self, weights: Floats, answers: Floats) -> Floats:
+        """(S-1, ...) and (J*(L-1), S, ...) as free vectors (p, ...)."""
+        trailing = weights.shape[1:]
+        flat = np.moveaxis(answers, 0, 1).reshape(-1, *trailing)
+        out: Floats = np.concatenate([weights, flat])[self.free]
+        return out
+
+
+def coordinates(latent: Latent, clip: float) -> Coordinates:
+    """Logit coordinates at this point."""
+    weight_slopes, weight_free = _slopes(latent.weights[None, :, None], clip)
+    answer_slopes, answer_free = _slopes(latent.answers, clip)
+    free = np.concatenate([weight_free[0, :, 0], np.moveaxis(answer_free, 2, 0).ravel()])
+    return Coordinates(weight_slopes[0, :, :, 0], answer_slopes, free)
+
+
+def _slopes(shares: Floats, clip: float) -> tuple[Floats, Bools]:
+    """For shares (J, L, S) along axis 1: slopes (J, L, L-1, S) of the log shares and free (J, L-1, S)."""
+    n_rows, n_entries, n_states = shares.shape
+    held = shares <= clip * _AT_BOUND
+    room = 1.0 - np.where(held, shares, 0.0).sum(axis=1, keepdims=True)
+    inner = np.where(held, 0.0, shares / room)
+    # a two-way share at 1 - clip leaves only its reference free: no coordinate
+    reference = shares.argmax(axis=1)
+    others = _other_entries(reference, n_entries)  # (J, L-1, S): entry number of each coordinate
+    slopes = np.zeros((n_rows, n_entries, n_entries - 1, n_states))
+    picked = np.take_along_axis(inner, others, axis=1)  # (J, L-1, S)
+    for entry in range(n_entries):
+        own = (others == entry).astype(float)
+        slopes[:, entry] = np.where(held[:, entry, None, :], 0.0, own - picked)
+    free = ~np.take_along_axis(held, others, axis=1)
+    slopes *= free[:, None]
+    return slopes, free
+
+
+def _other_entries(reference: Ints, n_entries: int) -> Ints:
+    """(J, L-1, S): the entries that are not the reference, in order."""
+    grid = np.arange(n_entries - 1)[None, :, None]
+    return grid + (grid >= reference[:, None, :])
+
+
+def slope_matrices(patterns: Patterns, at: Coordinates) -> list[Any]:
+    """For each state the (P, J*(L-1)) derivative of log P(answers | state) in its logits, sparse unless small."""
+    if patterns.is_small:
+        cells = patterns.dense_cells
+        by_state = np.moveaxis(at.answer_slopes, 3, 0)  # (S, J, L, L-1)
+        if patterns.n_answers == 2:
+            return [cells[:, :, 0] * of[:, 0, 0] + cells[:, :, 1] * of[:, 1, 0] for of in by_state]
+        return [np.einsum("pjl,jlc->pjc", cells, of).reshape(patterns.n_rows, -1) for of in by_state]
+    _, labeler, answer = patterns.entries
+    width = patterns.n_answers - 1
+    shape = (patterns.n_rows, patterns.n_labelers * width)
+    indptr = patterns.cells.indptr * width
+    columns = (labeler[:, None] * width + np.arange(width)[None, :]).ravel()
+    return [
+        sparse.csr_array((at.answer_slopes[labeler, answer, :, s].ravel(), columns, indptr), shape=shape)
+        for s in range(at.answer_slopes.shape[3])
+    ]
+
+
+class Information:
+    """Scores of all rows and the observed information of a fitted history.
+
+    `pseudo` is the number of pseudo-answers added to each (labeler, answer, state) cell by the fit's prior.
+    """
+
+    def __init__(self, patterns: Patterns, latent: Latent, clip: float, pseudo: float = 0.0) -> None:
+        self.patterns = patterns
+        self.latent = latent
+        self.at = coordinates(latent, clip)
+        self.slopes = slope_matrices(patterns, self.at)
+        self.post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
+        expected = self.post * patterns.counts[:, None]
+        self._expected = expected
+        self._answer_counts = patterns.to_cells(expected) + pseudo
+        self._state_counts = expected.sum(axis=0)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.at.n_free
+
+    def _complete(self) -> tuple[Floats, Floats]:
+        """Information if all states were seen: weights (S-1, S-1) and for each labeler and state (J, S, L-1, L-1)."""
+        slopes = self.at.answer_slopes
+        # sum over answers m of count_m * slope_m slope_m' equals count * (diag - outer) at a maximum; the expected
+        # form is used so that pseudo-answers and clipped entries are counted consistently
+        free_count = np.einsum("jls,jls->js", self._answer_counts, (np.abs(slopes).sum(axis=2) > 0) * 1.0)
+        shares = self._inner_shares()
+        diagonal = np.einsum("jcs,cd->jscd", shares, np.eye(shares.shape[1]))
+        outer = np.einsum("jcs,jds->jscd", shares, shares)
+        answers = free_count[:, :, None, None] * (diagonal - outer)
+        inner = self._inner_weights()
+        weights = self._free_state_count() * (np.diag(inner) - np.outer(inner, inner))
+        return weights, answers
+
+    def _inner_shares(self) -> Floats:
+        """(J, L-1, S): the shares behind the free logits, of the mass that is not held at the bound."""
+        slopes = self.at.answer_slopes
+        own = slopes.max(axis=1)  # 1 - share at its own entry
+        return np.where(own > 0, 1.0 - own, 0.0)
+
+    def _inner_weights(self) -> Floats:
+        own = self.at.weight_slopes.max(axis=0)
+        return np.where(own > 0, 1.0 - own, 0.0)
+
+    def _free_state_count(self) -> float:
+        free = np.abs(self.at.weight_slopes).sum(axis=1) > 0
+        return float(self._state_counts[free].sum())
+
+    def product(self, vector: Floats) -> Floats:
+        """H @ vector without H: complete information, less what not seeing the states loses."""
+        complete_weights, complete_answers = self._complete()
+        on_weights, on_answers = self.at.unpack(vector)
+        n_labelers, n_states = complete_answers.shape[:2]
+        by_labeler = on_answers.reshape(n_labelers, -1, n_states)
+        answers = np.einsum("jscd,jds->jcs", complete_answers, by_labeler).reshape(-1, n_states)
+        weights = complete_weights @ on_weights
+        moved = self.at.weight_slopes @ on_weights + self._along(on_answers)
+        centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
+        weights = weights - self.at.weight_slopes.T @ centred.sum(axis=0)
+        lost = np.stack([slope.T @ centred[:, s] for s, slope in enumerate(self.slopes)], axis=1)
+        return self.at.pack(weights, answers - lost)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """H as a dense (p, p) matrix."""
+        complete_weights, complete_answers = self._complete()
+        n_labelers, n_states, width, _ = complete_answers.shape
+        n_weights = n_states - 1
+        block = n_labelers * width
+        full = np.zeros((n_weights + n_states * block,) * 2)
+        full[:n_weights, :n_weights] = complete_weights
+        for s in range(n_states):
+            start = n_weights + s * block
+            for j in range(n_labelers):
+                where = slice(start + j * width, start + (j + 1) * width)
+                full[where, where] = complete_answers[j, s]
+        whole = full - self._lost_information(n_weights, block)
+        keep = np.nonzero(self.at.free)[0]
+        out: Floats = whole[np.ix_(keep, keep)]
+        return out
+
+    def _lost_information(self, n_weights: int, block: int) -> Floats:
+        """sum over rows of count * Var(derivative | row) over the row's possible states."""
+        slopes, post, counts = self.slopes, self.post, self.patterns.counts
+        n_states = len(slopes)
+        size = n_weights + n_states * block
+        lost = np.zeros((size, size))
+        spread = [[counts * post[:, s] * ((s == t) - post[:, t]) for t in range(n_states)] for s in range(n_states)]
+        tops = self.at.weight_slopes
+        between = np.array([[spread[s][t].sum() for t in range(n_states)] for s in range(n_states)])
+        lost[:n_weights, :n_weights] = tops.T @ between @ tops
+        for s in range(n_states):
+            on_s = slice(n_weights + s * block, n_weights + (s + 1) * block)
+            toward = sum(np.outer(tops[t], slopes[s].T @ spread[s][t]) for t in range(n_states))
+            lost[:n_weights, on_s] = toward
+            lost[on_s, :n_weights] = lost[:n_weights, on_s].T
+            for t in range(s, n_states):
+                on_t = slice(n_weights + t * block, n_weights + (t + 1) * block)
+                if self.patterns.is_small:
+                    product = slopes[s].T @ (spread[s][t][:, None] * slopes[t])
+                else:
+                    product = (slopes[s].T @ (sparse.diags_array(spread[s][t]) @ slopes[t])).toarray()
+                lost[on_s, on_t] = product
+                lost[on_t, on_s] = product.T
+        return lost
+
+    @cached_property
+    def _factor(self) -> tuple[Any, bool]:
+        """Cholesky factor of H, and whether H had to be propped up because it is not positive definite."""
+        try:
+            return linalg.cho_factor(self.matrix, lower=True), False
+        except linalg.LinAlgError:
+            values, vectors = np.linalg.eigh(self.matrix)
+            floor = max(values.max(), 1.0) * 1e-10
+            propped = (vectors * np.maximum(values, floor)) @ vectors.T
+            return linalg.cho_factor(0.5 * (propped + propped.T), lower=True), True
+
+    @property
+    def is_dense(self) -> bool:
+        return self.n_parameters <= DENSE_LIMIT
+
+    @cached_property
+    def is_weak(self) -> bool:
+        """True when the data do not pin the reliabilities down (H is not positive definite)."""
+        if self.n_parameters == 0 or not self.is_dense:
+            return False
+        return self._factor[1]
+
+    def solve(self, right: Floats) -> Floats:
+        """H^-1 @ right for right (p, m); nan where the right side is unknown."""
+        if not np.isfinite(right).all():
+            return np.full_like(right, np.nan)
+        if self.n_parameters == 0:
+            return np.zeros_like(right)
+        if self.is_dense:
+            solved: Floats = linalg.cho_solve(self._factor[0], right)
+            return solved
+        return np.stack([self._solve_by_products(column) for column in right.T], axis=1)
+
+    def _solve_by_products(self, right: Floats) -> Floats:
+        size = self.n_parameters
+        complete_weights, complete_answers = self._complete()
+        diagonal = self.at.pack(
+            np.diag(complete_weights),
+            np.einsum("jscc->jcs", complete_answers).reshape(-1, self.latent.n_states),
+        )
+        weak = np.maximum(diagonal, diagonal.max() * 1e-12)
+        operator = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
+        nearby = LinearOperator((size, size), matvec=lambda v: v / weak, dtype=np.float64)
+        solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
+        if status != 0:
+            raise FloatingPointError("the information of the reliabilities could not be inverted")
+        out: Floats = solved
+        return out
+
+    def item_influence(self, direction: Floats) -> Floats:
+        """(n, m): each item's score times `direction` (p, m) = solve(gradient): its pull on what has that gradient."""
+        columns = []
+        for one in direction.T:
+            on_weights, on_answers = self.at.unpack(one)
+            by_state = self.at.weight_slopes @ on_weights + self._along(on_answers)
+            columns.append((self.post * by_state).sum(axis=1))
+        return self.patterns.to_items(np.stack(columns, axis=1))
+
+    def _along(self, on_answers: Floats) -> Floats:
+        """(P, S): how far each state's log-likelihood moves when its logits move by on_answers (J*(L-1), S)."""
+        return np.stack([slope @ on_answers[:, s] for s, slope in enumerate(self.slopes)], axis=1)
+
+    def answer_std_errors(self) -> Floats:
+        """Standard errors of answers[j, l, s] from the inverse information, nan where it is too large to invert."""
+        shape = self.latent.answers.shape
+        if not self.is_dense or self.n_parameters == 0:
+            return np.full(shape, np.nan)
+        inverse = linalg.cho_solve(self._factor[0], np.eye(self.n_parameters))
+        full = np.zeros((len(self.at.free),) * 2)
+        keep = np.nonzero(self.at.free)[0]
+        full[np.ix_(keep, keep)] = inverse
+        n_labelers, n_answers, n_states = shape
+        width, n_weights = n_answers - 1, n_states - 1
+        out = np.full(shape, np.nan)
+        for s in range(n_states):
+            for j in range(n_labelers):
+                start = n_weights + s * n_labelers * width + j * width
+                block = full[start : start + width, start : start + width]
+                jacobian = self.latent.answers[j, :, s][:, None] * self.at.answer_slopes[j, :, :, s]
+                variance = np.einsum("lc,cd,ld->l", jacobian, block, jacobian)
+                out[j, :, s] = np.where(np.abs(jacobian).sum(axis=1) > 0, np.sqrt(np.maximum(variance, 0)), np.nan)
+        return out
+
+
+def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:
+    """d/d(parameters) of  sum over rows and classes of row_weights[r, k-1] * psi_rk,  as a free vector (p,).
+
+    `patterns` are the current round's, on the labelers of `latent`; row_weights (P, K-1).
+    """
+    pull = _state_pull(patterns, latent, rates, row_weights)
+    slopes = slope_matrices(patterns, at)
+    answers = np.stack([slope.T @ pull[:, s] for s, slope in enumerate(slopes)], axis=1)
+    share = latent.within_class()
+    per_state = pull.sum(axis=0)
+    per_class = sum_by(latent.state_class, per_state, latent.n_classes)[latent.state_class]
+    # a state's share of its class, log-differentiated in the log weights: own minus the class's shares
+    on_log_weights = per_state - share * per_class
+    return at.pack(at.weight_slopes.T @ on_log_weights, answers)
+
+
+def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: Floats) -> Floats:
+    """(P, S): the derivative of the weighted sum of psi in each state's log-likelihood."""
+    log_state = answer_log_likelihood(patterns, latent.answers) + np.log(latent.within_class())
+    relative = np.exp(log_state - log_state.max(axis=1, keepdims=True))
+    of_class = latent.state_class
+    mixed = relative @ rates[of_class]
+    ratio = relative / mixed[:, None]
+    against = np.concatenate([-row_weights.sum(axis=1, keepdims=True), row_weights], axis=1)[:, of_class]
+    pulled = against * ratio
+    out: Floats = pulled - ratio * rates[of_class] * pulled.sum(axis=1, keepdims=True)
+    return out
+
+
+def rates_information(likelihood: Floats, counts: Floats, rates: Floats) -> Floats:
+    """I = mean psi psi' (K-1, K-1) of the current round."""
+    psi = scores(likelihood, rates)
+    out: Floats = (psi * counts[:, None]).T @ psi / counts.sum()
+    return out

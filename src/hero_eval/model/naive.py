@@ -1,0 +1,426 @@
+"""Slow twins: every method's numbers, written straight from the paper's formulas, for the tests only.
+
+The fast code counts answer patterns and takes shortcuts; this module does neither. It keeps the whole answer
+matrix, goes through labelers one by one, and prefers the sure way to the quick one (bisection, a barrier
+taken away slowly), so that a disagreement with the fast code points at the fast code. It imports nothing of
+it.
+
+The paper's symbols, for K classes (class 0 is the reference; of two classes, 1 is the positive one) and L
+answers:
+
+- alpha_j, beta_j (sensitivity, specificity): `answers[j, 1, 1]` and `answers[j, 0, 0]`, where `answers[j, k,
+  l]` is the probability that labeler j answers l when the gold class is k.
+- l_i(k): `likelihoods[i, k]`, the probability of item i's answers in class k.
+- mu: `rates`, the classes' shares in the current round (K numbers that sum to 1; mu itself is `rates[1]`). In
+  history the same numbers are called `class_weights`, because there they only serve the reliabilities.
+- psi: `scores[i, k - 1]` = (l_i(k) - l_i(0)) / sum_k rates_k l_i(k), the slope of an item's log-likelihood in
+  rate k.
+- gamma: `coefficients[:, k - 1]`, the regression of psi on the covariates.
+
+`labels` is an integer matrix (items, labelers) with -1 where there is no label, `gold` an integer for each
+item with -1 where it is unknown. `weights` may have any scale: they are brought to mean 1 here. Likelihoods
+are plain products, as printed in the paper: they hold for some hundred labels an item, then they underflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer[Any]]
+
+
+def majority_vote(labels: Integers, n_classes: int, weights: ArrayLike | None = None) -> Floats:
+    """The share of each class among the items' most frequent answers, (K,).
+
+    A tie is split evenly between the tied classes: any other rule would favour a class by its name.
+    """
+    unit = _mean_one(weights, len(labels))
+    rates = np.zeros(n_classes)
+    for row, weight in zip(_vote_counts(labels, n_classes), unit, strict=True):
+        winners = row == row.max()
+        rates += weight / len(labels) * winners / winners.sum()
+    return rates
+
+
+def anchored_em(
+    labels: Integers,
+    gold: Integers,
+    n_classes: int,
+    weights: ArrayLike | None = None,
+    clip: float = 1e-3,
+    tolerance: float = 1e-10,
+    max_steps: int = 100_000,
+    *,
+    n_answers: int | None = None,
+) -> tuple[Floats, Floats]:
+    """Algorithm 1, stage A: class weights (K,) and answers (J, K, L) of history, with its gold held fixed.
+
+    A labeler who never met a gold item of some class starts at the rate of all labelers together, and a class
+    without any labelled gold starts at even answers. `max_steps` is obeyed silently (0 gives the start, 1 one
+    step), so that single steps can be compared as well as the end.
+    """
+    unit = _mean_one(weights, len(labels))
+    n_answers = n_classes if n_answers is None else n_answers
+    if not (gold >= 0).any():
+        raise ValueError("anchored_em needs at least one item with gold")
+    known = _one_hot(gold, n_classes)
+    counts = _answer_counts(labels, known, unit, n_answers)
+    pooled = counts.sum(axis=0)
+    answers = np.full(counts.shape, 1.0 / n_answers)
+    for j, k in np.ndindex(counts.shape[:2]):
+        source = counts[j, k] if counts[j, k].sum() > 0 else pooled[k]
+        if source.sum() > 0:
+            answers[j, k] = floored_shares(source, clip)
+    class_weights = floored_shares(unit @ known, clip)
+    return _climb(labels, gold, unit, class_weights, answers, clip, tolerance, max_steps)
+
+
+def dawid_skene(
+    labels: Integers,
+    n_classes: int,
+    weights: ArrayLike | None = None,
+    clip: float = 1e-3,
+    tolerance: float = 1e-10,
+    max_steps: int = 100_000,
+) -> tuple[Floats, Floats]:
+    """The same EM without any gold, as (class weights, answers).
+
+    The vote shares of each item stand in for its class in a first M-step. Without gold nothing else says
+    which of the hidden classes is which.
+    """
+    unit = _mean_one(weights, len(labels))
+    votes = _vote_counts(labels, n_classes)
+    shares = votes / votes.sum(axis=1, keepdims=True)
+    even = np.full((labels.shape[1], n_classes, n_classes), 1.0 / n_classes)
+    class_weights, answers = _m_step(labels, shares, unit, even, clip)
+    nothing = np.full(len(labels), -1)
+    return _climb(labels, nothing, unit, class_weights, answers, clip, tolerance, max_steps)
+
+
+def gold_proportion_answers(
+    labels: Integers,
+    gold: Integers,
+    n_classes: int,
+    weights: ArrayLike | None = None,
+    *,
+    n_answers: int | None = None,
+) -> Floats:
+    """Answers (J, K, L) counted on the gold items alone, each answer once more than it was seen (Laplace)."""
+    n_answers = n_classes if n_answers is None else n_answers
+    counts = _answer_counts(labels, _one_hot(gold, n_classes), _mean_one(weights, len(labels)), n_answers)
+    return np.asarray((counts + 1.0) / (counts.sum(axis=2, keepdims=True) + n_answers), dtype=np.float64)
+
+
+def class_likelihoods(labels: Integers, answers: Floats) -> Floats:
+    """l_i(k), (n, K): the product over the item's labelers of the probability of what they said."""
+    likelihoods = np.ones((labels.shape[0], answers.shape[1]))
+    for j in range(labels.shape[1]):
+        said = labels[:, j] >= 0
+        likelihoods[said] *= answers[j][:, labels[said, j]].T
+    return likelihoods
+
+
+def log_likelihood(
+    labels: Integers,
+    gold: Integers,
+    class_weights: Floats,
+    answers: Floats,
+    weights: ArrayLike | None = None,
+) -> float:
+    """What the M-step climbs: log(weight of the gold class * l_i(gold)), or log of the sum without gold.
+
+    The paper prints the gold items' term without the class weight, but its M-step averages the class over all
+    items, gold ones included, and that step climbs only the likelihood which has the weight in it.
+    """
+    joint = class_weights * class_likelihoods(labels, answers)
+    return _joint_log_likelihood(joint, gold, _mean_one(weights, len(labels)))
+
+
+def solve_rates(
+    likelihoods: Floats,
+    weights: ArrayLike | None = None,
+    tilt: ArrayLike | None = None,
+) -> Floats:
+    """The rates (K,) that maximise mean log(sum_k rates_k l_i(k)) - tilt . rates[1:] over the simplex.
+
+    That is where the mean score equals the tilt, or an edge of the simplex when it does so nowhere. Where all
+    answers are equally likely in all classes and nothing tilts, every rate is as good as any other: nan. With
+    more classes, some of which the answers cannot tell apart, one of the maximisers comes back.
+    """
+    if (likelihoods.max(axis=1) <= 0).any():
+        raise ValueError("an item has likelihood 0 in every class")
+    scaled = likelihoods / likelihoods.max(axis=1, keepdims=True)
+    n_classes = likelihoods.shape[1]
+    shares = _mean_one(weights, len(likelihoods)) / len(likelihoods)
+    present = shares > 0
+    scaled, shares = scaled[present], shares[present]
+    slopes = np.zeros(n_classes)
+    if tilt is not None:
+        slopes[1:] = np.asarray(tilt, dtype=np.float64)
+    if not slopes.any() and (scaled == 1.0).all():
+        return np.full(n_classes, np.nan)
+    if n_classes == 2:
+        positive = _bisect_rate(scaled, shares, float(slopes[1]))
+        return np.array([1.0 - positive, positive])
+    return _follow_barrier(scaled, shares, slopes)
+
+
+def scores(likelihoods: Floats, rates: Floats) -> Floats:
+    """psi (n, K - 1) of every item at the given rates."""
+    gaps = likelihoods[:, 1:] - likelihoods[:, :1]
+    return np.asarray(gaps / (likelihoods @ rates)[:, None], dtype=np.float64)
+
+
+def control_coefficients(
+    pilot_scores: Floats,
+    covariates: Floats,
+    weights: ArrayLike | None = None,
+    penalty: float = 0.0,
+) -> Floats:
+    """gamma (d, K - 1), on the covariates' own scale: (V + penalty I)^-1 C for covariates of variance 1.
+
+    The covariates are first divided by their standard deviation, so that the penalty treats a share and a
+    length alike. One that never varies gets 0. With no penalty the scale cancels and this is the paper's
+    Var(X)^-1 Cov(X, psi).
+    """
+    shares = _mean_one(weights, len(covariates)) / len(covariates)
+    centred = covariates - shares @ covariates
+    spread = np.sqrt(shares @ centred**2)
+    varies = spread > 1e-12 * np.maximum(1.0, np.abs(covariates).max(axis=0))
+    scale = np.where(varies, spread, 1.0)
+    standard = np.where(varies, centred / scale, 0.0)
+    variance = standard.T @ (shares[:, None] * standard)
+    covariance = standard.T @ (shares[:, None] * pilot_scores)
+    ridge = variance + penalty * np.eye(len(scale))
+    return np.asarray(np.linalg.pinv(ridge, hermitian=True) @ covariance / scale[:, None], dtype=np.float64)
+
+
+def gold_proportion(
+    hist_labels: Integers,
+    hist_gold: Integers,
+    cur_labels: Integers,
+    n_classes: int,
+    *,
+    hist_weights: ArrayLike | None = None,
+    cur_weights: ArrayLike | None = None,
+) -> Floats:
+    """The rates (K,) that best explain the current labels, with reliabilities counted on history's gold."""
+    answers = gold_proportion_answers(hist_labels, hist_gold, n_classes, hist_weights)
+    return solve_rates(class_likelihoods(cur_labels, answers), cur_weights)
+
+
+def hero1(
+    hist_labels: Integers,
+    hist_gold: Integers,
+    cur_labels: Integers,
+    n_classes: int,
+    *,
+    hist_weights: ArrayLike | None = None,
+    cur_weights: ArrayLike | None = None,
+    clip: float = 1e-3,
+    tolerance: float = 1e-10,
+    max_steps: int = 100_000,
+) -> Floats:
+    """HERO-1 (K,): the rates that best explain the current labels, with reliabilities from anchored EM."""
+    _, answers = anchored_em(hist_labels, hist_gold, n_classes, hist_weights, clip, tolerance, max_steps)
+    return solve_rates(class_likelihoods(cur_labels, answers), cur_weights)
+
+
+def hero2(
+    hist_labels: Integers,
+    hist_gold: Integers,
+    hist_x: Floats,
+    cur_labels: Integers,
+    cur_x: Floats,
+    n_classes: int,
+    *,
+    hist_weights: ArrayLike | None = None,
+    cur_weights: ArrayLike | None = None,
+    penalty: float = 0.0,
+    clip: float = 1e-3,
+    tolerance: float = 1e-10,
+    max_steps: int = 100_000,
+) -> Floats:
+    """HERO-2 (K,): HERO-1's score equation, tilted by the covariates' distance from history's mean."""
+    _, answers = anchored_em(hist_labels, hist_gold, n_classes, hist_weights, clip, tolerance, max_steps)
+    likelihoods = class_likelihoods(cur_labels, answers)
+    pilot = solve_rates(likelihoods, cur_weights)
+    if np.isnan(pilot).any():
+        return pilot
+    coefficients = control_coefficients(scores(likelihoods, pilot), cur_x, cur_weights, penalty)
+    gap = _weighted_mean(cur_x, cur_weights) - _weighted_mean(hist_x, hist_weights)
+    return solve_rates(likelihoods, cur_weights, tilt=gap @ coefficients)
+
+
+def influence_by_refit(
+    estimator: Callable[[Floats], ArrayLike],
+    weights: ArrayLike,
+    step: float = 1e-4,
+) -> Floats:
+    """How an estimate moves with each item's weight, (n, ...): central differences of `estimator(weights)`.
+
+    This is the plain derivative. For weights of mean 1 the influence function is n times it, and the squared
+    standard error is the sum of its squares.
+    """
+    base = np.asarray(weights, dtype=np.float64)
+    moved = []
+    for i in range(len(base)):
+        ahead, behind = base.copy(), base.copy()
+        ahead[i] += step
+        behind[i] -= step
+        moved.append((np.asarray(estimator(ahead)) - np.asarray(estimator(behind))) / (2.0 * step))
+    return np.array(moved, dtype=np.float64)
+
+
+def floored_shares(counts: Floats, floor: float) -> Floats:
+    """The p that maximise sum counts_l log p_l, with sum 1 and every p_l at least `floor`.
+
+    Shares below the floor are raised to it and the others share what is left in proportion, until none is
+    below (water filling). For two answers this is the paper's plain clipping to [floor, 1 - floor].
+    """
+    low = np.zeros(len(counts), dtype=bool)
+    while True:
+        room = 1.0 - floor * low.sum()
+        shares = np.where(low, floor, room * counts / counts[~low].sum())
+        below = ~low & (shares < floor)
+        if not below.any():
+            return shares
+        low |= below
+
+
+def _climb(
+    labels: Integers,
+    gold: Integers,
+    unit: Floats,
+    class_weights: Floats,
+    answers: Floats,
+    clip: float,
+    tolerance: float,
+    max_steps: int,
+) -> tuple[Floats, Floats]:
+    """E- and M-steps until the likelihood rests and, where the tolerance is strict, the parameters too."""
+    joint = class_weights * class_likelihoods(labels, answers)
+    value = _joint_log_likelihood(joint, gold, unit)
+    for _ in range(max_steps):
+        before = np.concatenate([class_weights, answers.ravel()])
+        classes = _e_step(joint, gold)
+        class_weights, answers = _m_step(labels, classes, unit, answers, clip)
+        joint = class_weights * class_likelihoods(labels, answers)
+        last, value = value, _joint_log_likelihood(joint, gold, unit)
+        moved = np.abs(np.concatenate([class_weights, answers.ravel()]) - before).max()
+        rests = value == last or abs(value - last) < tolerance * abs(last)
+        if rests and (tolerance >= 1e-8 or moved < 1e-9):
+            break
+    return class_weights, answers
+
+
+def _e_step(joint: Floats, gold: Integers) -> Floats:
+    """Each item's class probabilities (n, K), certain where gold is known."""
+    classes = joint / joint.sum(axis=1, keepdims=True)
+    known = gold >= 0
+    classes[known] = _one_hot(gold, joint.shape[1])[known]
+    return np.asarray(classes, dtype=np.float64)
+
+
+def _m_step(labels: Integers, classes: Floats, unit: Floats, previous: Floats, clip: float) -> tuple[Floats, Floats]:
+    """Class weights over all items, and each labeler's answers (kept where no item is expected)."""
+    counts = _answer_counts(labels, classes, unit, previous.shape[2])
+    answers = previous.copy()
+    for j, k in np.ndindex(counts.shape[:2]):
+        if counts[j, k].sum() > 0:
+            answers[j, k] = floored_shares(counts[j, k], clip)
+    return floored_shares(unit @ classes, clip), answers
+
+
+def _joint_log_likelihood(joint: Floats, gold: Integers, unit: Floats) -> float:
+    of_gold = np.take_along_axis(joint, np.maximum(gold, 0)[:, None].astype(np.int64), axis=1)[:, 0]
+    return float(unit @ np.log(np.where(gold >= 0, of_gold, joint.sum(axis=1))))
+
+
+def _answer_counts(labels: Integers, classes: Floats, unit: Floats, n_answers: int) -> Floats:
+    """Weighted number of times that labeler j said l to an item of class k, (J, K, L)."""
+    counts = np.zeros((labels.shape[1], classes.shape[1], n_answers))
+    for j in range(labels.shape[1]):
+        for answer in range(n_answers):
+            said = labels[:, j] == answer
+            counts[j, :, answer] = unit[said] @ classes[said]
+    return counts
+
+
+def _vote_counts(labels: Integers, n_classes: int) -> Floats:
+    if not (labels >= 0).any(axis=1).all():
+        raise ValueError("an item has no label: leave it out")
+    return np.stack([(labels == k).sum(axis=1) for k in range(n_classes)], axis=1).astype(np.float64)
+
+
+def _one_hot(gold: Integers, n_classes: int) -> Floats:
+    """1 at the gold class; a row of zeros where gold is unknown."""
+    return np.asarray(gold[:, None] == np.arange(n_classes), dtype=np.float64)
+
+
+def _mean_one(weights: ArrayLike | None, n_items: int) -> Floats:
+    if weights is None:
+        return np.ones(n_items)
+    raw = np.asarray(weights, dtype=np.float64)
+    return np.asarray(raw / raw.mean(), dtype=np.float64)
+
+
+def _weighted_mean(values: Floats, weights: ArrayLike | None) -> Floats:
+    return np.asarray(_mean_one(weights, len(values)) @ values / len(values), dtype=np.float64)
+
+
+def _bisect_rate(likelihoods: Floats, shares: Floats, tilt: float) -> float:
+    """The one root of the falling mean score minus the tilt in [0, 1], or the edge it points at."""
+
+    def slope(rate: float) -> float:
+        with np.errstate(divide="ignore"):
+            psi = scores(likelihoods, np.array([1.0 - rate, rate]))[:, 0]
+        return float(shares @ psi) - tilt
+
+    if slope(0.0) <= 0:
+        return 0.0
+    if slope(1.0) >= 0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def _follow_barrier(likelihoods: Floats, shares: Floats, slopes: Floats) -> Floats:
+    """The maximiser for more than two classes: Newton's method away from the edges, then ever nearer to them.
+
+    A term barrier * sum log(rates) keeps the climb off the edges and is then shrunk to nothing, so that a
+    rate whose place is at an edge ends there without having been stuck at it on the way. Moves are relative
+    to each rate (rates * (1 + length * move)), which keeps the equations sound when a rate is tiny.
+    """
+    n_classes = likelihoods.shape[1]
+
+    def objective(rates: Floats, barrier: float) -> float:
+        climb = shares @ np.log(likelihoods @ rates) - slopes @ rates
+        return float(climb + barrier * np.log(rates).sum())
+
+    rates = np.full(n_classes, 1.0 / n_classes)
+    for barrier in 10.0 ** -np.arange(1.0, 19.0):
+        for _ in range(50):
+            ratios = likelihoods / (likelihoods @ rates)[:, None] * rates
+            curvature = ratios.T @ (shares[:, None] * ratios) + barrier * np.eye(n_classes)
+            gradient = shares @ ratios - slopes * rates + barrier
+            # Newton's step under the condition that the rates' moves sum to 0.
+            system = np.block([[curvature, rates[:, None]], [rates, np.zeros(1)]])
+            move = np.linalg.lstsq(system, np.append(gradient, 0.0), rcond=1e-20)[0][:-1]
+            length = min(1.0, 0.9 / max(-move.min(), 1e-300))
+            now = objective(rates, barrier)
+            while objective(rates * (1.0 + length * move), barrier) < now - 1e-14 and length > 1e-12:
+                length /= 2
+            rates = np.maximum(rates * (1.0 + length * move), 1e-30)
+            rates /= rates.sum()
+            if np.abs(rates * move).max() < 1e-14:
+                break
+    return rates

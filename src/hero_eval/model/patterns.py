@@ -1,0 +1,188 @@
+"""Answer patterns: items with the same answers and the same gold become one row with a count.
+
+The likelihood sees nothing else of an item, so whatever size the data have, they are first counted and then fitted.
+Shapes: n items, P patterns, J labelers, L answers; a *cell* is one (labeler, answer) pair, numbered j * L + l.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# Two independent 64-bit sums make one key of 128 bits: with 10^9 items a collision has odds of about 10^-21.
+_KEY_SEED = 0x4845524F
+_DENSE_CELLS = 200_000
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Distinct (answers, gold) rows with counts, and the way back from items to rows.
+
+    cells (P, J*L) sparse ones, who said what; gold (P,) class or -1; counts (P,) sums of item weights;
+    row_of_item (n,) the row of each item; item_weight (n,) with mean 1.
+    """
+
+    cells: Any
+    gold: Ints
+    counts: Floats
+    row_of_item: Ints
+    item_weight: Floats
+    n_labelers: int
+    n_answers: int
+
+    @property
+    def n_items(self) -> int:
+        return len(self.row_of_item)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.counts)
+
+    @property
+    def total(self) -> float:
+        """The sum of all item weights."""
+        return float(self.counts.sum())
+
+    @property
+    def is_small(self) -> bool:
+        """Whether dense matrices over rows and cells are cheaper than sparse ones."""
+        return int(self.cells.shape[0]) * int(self.cells.shape[1]) <= _DENSE_CELLS
+
+    @property
+    def dense_cells(self) -> Floats:
+        """(P, J, L) ones and zeros; for small patterns."""
+        dense: Floats = self._both_ways[0].reshape(self.n_rows, self.n_labelers, self.n_answers)
+        return dense
+
+    @cached_property
+    def _both_ways(self) -> tuple[Any, Any]:
+        """The cells and their transpose, dense where that is small: a sparse product costs more to start than to do."""
+        if self.is_small:
+            dense = self.cells.toarray()
+            return dense, np.ascontiguousarray(dense.T)
+        return self.cells, self.cells.T.tocsr()
+
+    def from_cells(self, cell_values: Floats) -> Floats:
+        """(J*L, m) values of cells summed over each row's labels: (P, m)."""
+        forward, back = self._both_ways
+        if self.is_small:  # column-major, so that what follows runs along the rows
+            small: Floats = (cell_values.T @ back).T
+            return small
+        out: Floats = forward @ cell_values
+        return out
+
+    def to_cells(self, row_values: Floats) -> Floats:
+        """(P, m) values of rows summed over each cell's rows: (J, L, m)."""
+        out: Floats = self._both_ways[1] @ row_values
+        return out.reshape(self.n_labelers, self.n_answers, -1)
+
+    @cached_property
+    def entries(self) -> tuple[Ints, Ints, Ints]:
+        """Every label of every row as (row, labeler, answer)."""
+        rows = np.repeat(np.arange(self.n_rows), np.diff(self.cells.indptr))
+        cells = self.cells.indices.astype(np.int64)
+        return rows, cells // self.n_answers, cells % self.n_answers
+
+    def item_sums(self, values: Floats) -> Floats:
+        """Sum of (n, d) or (n,) item values within each row, each item taken with its weight."""
+        weighted = values * (self.item_weight if values.ndim == 1 else self.item_weight[:, None])
+        if values.ndim == 1:
+            return sum_by(self.row_of_item, weighted, self.n_rows)
+        columns = [sum_by(self.row_of_item, c, self.n_rows) for c in weighted.T]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.n_rows, 0))
+
+    def to_items(self, row_values: Floats) -> Floats:
+        """Row values carried to the items, each times its item weight."""
+        taken: Floats = row_values[self.row_of_item]
+        return taken * (self.item_weight if taken.ndim == 1 else self.item_weight[:, None])
+
+    def reweighted(self, item_weight: Floats) -> Patterns:
+        """The same items with other weights, used as they are (not rescaled)."""
+        counts = sum_by(self.row_of_item, item_weight, self.n_rows)
+        return replace(self, counts=counts, item_weight=np.asarray(item_weight, dtype=float))
+
+
+def sum_by(index: Ints, values: Floats, size: int) -> Floats:
+    """Sums of `values` that share an index, (size,)."""
+    out: Floats = np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
+    return out
+
+
+def count_patterns(
+    label_item: Ints,
+    label_labeler: Ints,
+    label_answer: Ints,
+    *,
+    n_items: int,
+    n_labelers: int,
+    n_answers: int,
+    gold: Ints | None = None,
+    weight: Floats | None = None,
+) -> Patterns:
+    """Count items into patterns. Labels come sorted by item; every item has at least one label."""
+    cell = label_labeler * n_answers + label_answer
+    item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
+    item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
+    starts = np.searchsorted(label_item, np.arange(n_items + 1))
+    first, row_of_item = _group(_pattern_keys(cell, starts[:-1], item_gold, n_labelers * n_answers))
+    lengths = np.diff(starts)[first]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    take = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - starts[first], lengths)
+    shape = (len(first), n_labelers * n_answers)
+    cells = sparse.csr_array((np.ones(len(take)), cell[take], indptr), shape=shape)
+    return Patterns(
+        cells=cells,
+        gold=item_gold[first],
+        counts=sum_by(row_of_item, item_weight, len(first)),
+        row_of_item=row_of_item,
+        item_weight=item_weight,
+        n_labelers=n_labelers,
+        n_answers=n_answers,
+    )
+
+
+def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[NDArray[np.uint64], ...]:
+    """Two random 64-bit numbers a cell, summed over an item's labels (wrapping), and its gold's added."""
+    n_gold = int(gold.max(initial=-1)) + 2
+    numbers = np.random.default_rng(_KEY_SEED).integers(0, 2**64, size=(2, n_cells + n_gold), dtype=np.uint64)
+    return tuple(np.add.reduceat(of[cell], starts) + of[n_cells + 1 + gold] for of in numbers)
+
+
+def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
+    """Of equal keys: the first item of each group, and each item's group; groups in the order of appearance."""
+    order = np.lexsort(keys)
+    changed = np.ones(len(order), dtype=bool)
+    changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    group_sorted = np.cumsum(changed) - 1
+    first_sorted = order[changed]  # lexsort is stable: the earliest item of the group
+    rank = np.empty(len(first_sorted), dtype=np.int64)
+    rank[np.argsort(first_sorted)] = np.arange(len(first_sorted))
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = rank[group_sorted]
+    return np.sort(first_sorted), group
+
+
+def patterns_of_matrix(
+    labels: NDArray[Any], n_answers: int, gold: NDArray[Any] | None = None, weight: Floats | None = None
+) -> Patterns:
+    """Patterns of a dense (n, J) matrix of answers in which -1 means not labelled."""
+    item, labeler = np.nonzero(labels >= 0)
+    return count_patterns(
+        item,
+        labeler,
+        labels[item, labeler].astype(np.int64),
+        n_items=labels.shape[0],
+        n_labelers=labels.shape[1],
+        n_answers=n_answers,
+        gold=None if gold is None else gold.astype(np.int64),
+        weight=weight,
+    )

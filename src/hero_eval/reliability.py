@@ -1,0 +1,231 @@
+"""How each labeler answers, given the gold class: learned from history, carried to the current round."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hero_eval.engines.memory import Counted, count
+from hero_eval.errors import unsupported, wrong
+from hero_eval.findings import Finding, name_some
+from hero_eval.frames import checked_backend, to_frame
+from hero_eval.model.em import EMOptions, EMReport, gold_counts
+from hero_eval.model.history import HistoryFit, Progress, fit_anchored
+from hero_eval.model.patterns import Floats, sum_by
+from hero_eval.round import Round, common_classes
+
+UNINFORMATIVE = 0.1
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Fitted reliabilities of all labelers of history. Pass it as `history` to estimate without fitting again."""
+
+    rounds: tuple[Round, ...]
+    labelers: tuple[str, ...]
+    classes: tuple[str, ...]
+    counted: Counted
+    fit: HistoryFit
+    options: EMOptions
+    findings: tuple[Finding, ...]
+
+    @property
+    def report(self) -> EMReport:
+        assert self.fit.report is not None
+        return self.fit.report
+
+    @property
+    def converged(self) -> bool:
+        return self.report.converged
+
+    @property
+    def n_items(self) -> int:
+        return self.counted.patterns.n_items
+
+    @cached_property
+    def n_gold(self) -> int:
+        patterns = self.counted.patterns
+        return int((patterns.gold[patterns.row_of_item] >= 0).sum())
+
+    @cached_property
+    def answers(self) -> Floats:
+        """P(answer | class) of each labeler, (J, L, K)."""
+        return self.fit.latent.class_answers()
+
+    @property
+    def discrimination(self) -> Floats:
+        """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1."""
+        right = np.einsum("jkk->j", self.answers)
+        out: Floats = (right - 1.0) / (len(self.classes) - 1)
+        return out
+
+    def frame(self, backend: str | None = None) -> Any:
+        """One row a labeler: labels and gold behind it, sensitivity and specificity (two classes) or the share of each
+        class that it names rightly, standard errors, and discrimination."""
+        kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
+        return to_frame(self._columns(), kind)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        patterns = self.counted.patterns
+        errors = self.fit.information.answer_std_errors()
+        labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
+        columns: dict[str, list[Any]] = {
+            "labeler": list(self.labelers),
+            "labels": [round(value) for value in labels],
+            "gold": [round(value) for value in self._gold_items()],
+        }
+        names = (
+            {1: "sensitivity", 0: "specificity"}
+            if len(self.classes) == 2
+            else dict(enumerate(f"right_{c}" for c in self.classes))
+        )
+        for k, name in names.items():
+            columns[name] = self.answers[:, k, k].tolist()
+            columns[f"{name}_se"] = errors[:, k, k].tolist()
+        columns["discrimination"] = self.discrimination.tolist()
+        return columns
+
+    def _row_items(self) -> Floats:
+        """For each label entry of the patterns: how many items it stands for."""
+        patterns = self.counted.patterns
+        items = np.bincount(patterns.row_of_item, minlength=patterns.n_rows)
+        return items[patterns.entries[0]].astype(float)
+
+    def _gold_items(self) -> Floats:
+        patterns = self.counted.patterns
+        rows, labeler, _ = patterns.entries
+        known = patterns.gold[rows] >= 0
+        return sum_by(labeler[known], self._row_items()[known], len(self.labelers))
+
+    def confusion(self, backend: str | None = None) -> Any:
+        """Every labeler's P(answer | class), one row each: labeler, class, answer, probability."""
+        kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
+        grid = [
+            (labeler, given, answer, float(self.answers[j, position, k]))
+            for j, labeler in enumerate(self.labelers)
+            for k, given in enumerate(self.classes)
+            for position, answer in enumerate(self.classes)
+        ]
+        names = ("labeler", "class", "answer", "probability")
+        return to_frame({name: [row[c] for row in grid] for c, name in enumerate(names)}, kind)
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "NOT converged"
+        return (
+            f"Reliability({len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold; "
+            f"{state} after {self.report.n_steps} steps)"
+        )
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        rows = ""
+        for values in zip(*columns.values(), strict=True):
+            cells = (f"{v:.3f}" if isinstance(v, float) else html.escape(str(v)) for v in values)
+            rows += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        return f"<div>{html.escape(repr(self))}<table><tr>{head}</tr>{rows}</table></div>"
+
+
+def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:
+    """The rounds behind a `history` argument."""
+    if isinstance(history, Reliability):
+        return history.rounds
+    if isinstance(history, Round):
+        return (history,)
+    if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
+        return tuple(history)
+    raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
+
+
+def fit_reliability(
+    history: Round | Sequence[Round],
+    *,
+    clip: float = 1e-3,
+    tolerance: float = 1e-10,
+    max_steps: int = 10_000,
+    accelerate: bool = True,
+    classes: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Reliability:
+    """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
+
+    `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
+    come to rest too. `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting.
+    """
+    if not 0.0 < clip < 0.5:
+        raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
+    if not 0.0 < tolerance < 1.0:
+        raise wrong("E201", f"tolerance is {tolerance!r}. It is a relative change, such as 1e-10")
+    if max_steps < 1:
+        raise wrong("E201", f"max_steps is {max_steps!r}. At least one step is needed")
+    step_tolerance = 1e-9 if tolerance <= 1e-8 else None
+    options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
+    return fit_with(history_rounds(history), options, classes, progress)
+
+
+def fit_with(
+    rounds: tuple[Round, ...],
+    options: EMOptions,
+    classes: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Reliability:
+    """`fit_reliability` with checked options and, if given, the classes that current rounds share."""
+    named = tuple(classes) if classes is not None else common_classes(rounds)
+    labelers = tuple(sorted({name for one in rounds for name in one.labelers}))
+    counted = count(rounds, labelers, named)
+    if not (counted.patterns.gold >= 0).any():
+        names = ", ".join(repr(one.name) for one in rounds[:3])
+        message = (
+            f"history ({names}) has no gold, so nothing tells how its labelers err. Add gold for some of its items"
+        )
+        raise unsupported("E302", message)
+    fit = fit_anchored(counted.patterns, len(named), options, progress)
+    findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
+    return Reliability(rounds, labelers, named, counted, fit, options, findings)
+
+
+def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(note.code, f"history {one.name!r}: {note.message}", note.data) for one in rounds for note in one.notes
+    )
+
+
+def _labeler_findings(
+    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit
+) -> list[Finding]:
+    found = []
+    hits, class_gold = gold_counts(counted.patterns, len(classes))
+    lacking = [classes[k] for k in range(len(classes)) if class_gold[k] == 0]
+    if lacking:
+        message = (
+            f"history has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
+        )
+        found.append(Finding("F307", message, {"classes": lacking}))
+    n_gold = int((counted.patterns.gold[counted.patterns.row_of_item] >= 0).sum())
+    if n_gold < 20:
+        found.append(
+            Finding("F304", f"history has only {n_gold} gold items; intervals may be too short", {"gold": n_gold})
+        )
+    answers = fit.latent.class_answers()
+    skill = (np.einsum("jkk->j", answers) - 1.0) / (len(classes) - 1)
+    weak = [name for name, value in zip(labelers, skill, strict=True) if abs(value) < UNINFORMATIVE]
+    if weak:
+        message = f"answers that hardly depend on the gold class: {name_some(weak)}; they add little or nothing"
+        found.append(Finding("F201", message, {"labelers": weak}))
+    inverted = [name for name, value in zip(labelers, skill, strict=True) if value <= -UNINFORMATIVE]
+    if inverted:
+        message = f"answers that point the wrong way: {name_some(inverted)}; used in reverse, but find out why"
+        found.append(Finding("F202", message, {"labelers": inverted}))
+    without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
+    if without and not lacking:
+        message = f"no gold of some class for {name_some(without)}; learned from agreement with the others"
+        found.append(Finding("F203", message, {"labelers": without}))
+    if fit.report is not None and not fit.report.converged:
+        message = f"EM stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
+        found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
+    return found

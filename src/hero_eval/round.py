@@ -1,0 +1,304 @@
+"""A round: one evaluation with its labels, some gold and its items. Every function here takes rounds."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_eval.errors import InputError, wrong
+from hero_eval.findings import Finding, name_some
+from hero_eval.reading.arrays import can_be_covariate, show, take, to_flags, to_numbers, to_texts
+from hero_eval.reading.columns import absent, number_problems
+from hero_eval.reading.frames import from_frames
+from hero_eval.reading.options import make_options
+from hero_eval.reading.validate import Contents, parse_round
+from hero_eval.reading.values import BINARY_WORDS, count_of, in_class_order, listed
+
+
+class Round:
+    """One evaluation: who said what about which item, what the expert said, and what is known of the items.
+
+    `labels` has the columns item, labeler, label; `gold` item, gold; `items` item and covariates, maybe
+    weight. All may come in one table. Any dataframe will do: pandas, Polars, pyarrow, DuckDB. Items without
+    labels are set aside; `notes` says so. Row order, file format and dataframe library change nothing.
+    """
+
+    name: str
+    item_ids: NDArray[np.object_]
+    """(n_items,) ids of the items that have labels, sorted."""
+    labelers: tuple[str, ...]
+    values: tuple[str, ...]
+    """The answers, in canonical spelling. `label_answer` and `gold` point into it."""
+    label_item: NDArray[np.int64]
+    """(n_labels,) sorted by (item, labeler); a labeler labels an item once."""
+    label_labeler: NDArray[np.int64]
+    label_answer: NDArray[np.int64]
+    gold: NDArray[np.int64]
+    """(n_items,) -1 = unknown."""
+    weight: NDArray[np.float64] | None
+    """(n_items,) as given."""
+    classes_given: tuple[str, ...] | None
+    positive: str | None
+    notes: tuple[Finding, ...]
+    frame_kind: str
+    """Where the labels came from: pandas, polars, pyarrow, duckdb or files."""
+
+    def __init__(
+        self,
+        labels: Any,
+        gold: Any = None,
+        items: Any = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+        classes: Sequence[Any] | None = None,
+        positive: Any | None = None,
+        covariates: Sequence[str] | None = None,
+        text: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Read the tables; InputError with all their problems at once.
+
+        `columns` maps our column names to yours. `classes` are the possible answers, in order; `positive` is
+        the one whose rate is asked for. Naming `covariates` and `text` here has them checked now.
+        """
+        options = make_options(columns, classes, positive, covariates, text, name or "round")
+        self._hold(parse_round(from_frames(labels, gold, items), options))
+
+    @classmethod
+    def _of(cls, contents: Contents) -> Round:
+        """A round of contents that are known to be sound."""
+        made = cls.__new__(cls)
+        made._hold(contents)
+        return made
+
+    def _hold(self, contents: Contents) -> None:
+        self._contents = contents
+        self.name = contents.name
+        self.item_ids = _read_only(contents.item_ids)
+        self.labelers = contents.labelers
+        self.values = contents.values
+        self.label_item = _read_only(contents.label_item)
+        self.label_labeler = _read_only(contents.label_labeler)
+        self.label_answer = _read_only(contents.label_answer)
+        self.gold = _read_only(contents.gold)
+        self.weight = None if contents.weight is None else _read_only(contents.weight)
+        self.classes_given = contents.classes_given
+        self.positive = contents.positive
+        self.notes = contents.notes
+        self.frame_kind = contents.frame_kind
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_ids)
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.label_item)
+
+    @property
+    def n_gold(self) -> int:
+        return int((self.gold >= 0).sum())
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The possible answers of this round alone; see `common_classes`."""
+        return common_classes([self])
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Columns of the items, other than item and weight."""
+        return tuple(self._contents.columns)
+
+    def has_column(self, name: str) -> bool:
+        return name in self._contents.columns
+
+    def numeric_columns(self) -> tuple[str, ...]:
+        """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing."""
+        return tuple(name for name, column in self._contents.columns.items() if can_be_covariate(column))
+
+    def covariate(self, name: str) -> NDArray[np.float64]:
+        """(n_items,) the column as numbers, nan = missing. InputError E202, E112 or E113."""
+        column = self._column(name)
+        numbers = to_numbers(column)
+        problems = number_problems(self._place(name), column, numbers, self.item_ids)
+        if problems:
+            raise InputError(problems)
+        return numbers.values
+
+    def texts(self, name: str) -> list[str]:
+        """The column as text, one for each item; null is ""."""
+        return to_texts(self._column(name))
+
+    def flags(self, name: str) -> NDArray[np.bool_]:
+        """(n_items,) a yes/no column. InputError E112 if a value is missing or is neither."""
+        column = self._column(name)
+        truth, unclear = to_flags(column)
+        if len(unclear):
+            first = int(unclear[0])
+            raise wrong(
+                "E112",
+                f"{self._place(name)} must be yes or no (or 1 and 0, true and false) for each item; it is "
+                f"neither for {len(unclear)} of {self.n_items} items, for example {show(column, first)} "
+                f"(item {self.item_ids[first]!r}). Complete these values, or choose another column.",
+            )
+        return truth
+
+    def _column(self, name: str) -> Any:
+        if name not in self._contents.columns:
+            raise InputError(absent(self.name, "column", name, self.column_names))
+        return self._contents.columns[name]
+
+    def _place(self, name: str) -> str:
+        return f"round {self.name!r}, {self._contents.items_name} column {name!r},"
+
+    def select(self, mask: NDArray[np.bool_]) -> Round:
+        """The round of these items only. Labelers and values stay, so that indices keep their meaning."""
+        keep = np.asarray(mask, np.bool_)
+        if keep.shape != (self.n_items,):
+            raise ValueError(f"mask has shape {keep.shape}, the round has {self.n_items} items")
+        rows = keep[self.label_item]
+        position = np.cumsum(keep) - 1
+        kept = np.flatnonzero(keep)
+        return Round._of(
+            dataclasses.replace(
+                self._contents,
+                item_ids=self.item_ids[keep],
+                label_item=position[self.label_item[rows]],
+                label_labeler=self.label_labeler[rows],
+                label_answer=self.label_answer[rows],
+                gold=self.gold[keep],
+                weight=None if self.weight is None else self.weight[keep],
+                columns={name: take(column, kept) for name, column in self._contents.columns.items()},
+                notes=(),
+            )
+        )
+
+    def without_labeler(self, labeler: str) -> tuple[Round, NDArray[np.int64]]:
+        """The round as if this labeler had not been there, and its answer to each item left, -1 = none.
+
+        Items that nobody else labelled are dropped.
+        """
+        if labeler not in self.labelers:
+            raise InputError(absent(self.name, "labeler", labeler, self.labelers))
+        index = self.labelers.index(labeler)
+        own = self.label_labeler == index
+        answers = np.full(self.n_items, -1, np.int64)
+        answers[self.label_item[own]] = self.label_answer[own]
+        others = self.label_labeler[~own]
+        thinned = Round._of(
+            dataclasses.replace(
+                self._contents,
+                labelers=self.labelers[:index] + self.labelers[index + 1 :],
+                label_item=self.label_item[~own],
+                label_labeler=others - (others > index),
+                label_answer=self.label_answer[~own],
+            )
+        )
+        labelled = np.bincount(thinned.label_item, minlength=self.n_items) > 0
+        return thinned.select(labelled), answers[labelled]
+
+    def __repr__(self) -> str:
+        return (
+            f"Round {self.name!r}: {count_of(self.n_items, 'item')}, {count_of(self.n_labels, 'label')} by "
+            f"{count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
+        )
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "items": str(self.n_items),
+            "labels": str(self.n_labels),
+            "labelers": f"{len(self.labelers)}: {listed(self.labelers)}",
+            "gold": str(self.n_gold),
+            "answers": listed(self.values),
+            "columns": listed(self.column_names) or "none",
+            **({"notes": " ".join(map(str, self.notes))} if self.notes else {}),
+        }
+        rows = "".join(f"<tr><th>{what}</th><td>{html.escape(fact)}</td></tr>" for what, fact in facts.items())
+        return f"<table><caption>Round {html.escape(self.name)}</caption>{rows}</table>"
+
+
+def common_classes(rounds: Sequence[Round]) -> tuple[str, ...]:
+    """The classes that these rounds share, in order: as given, else 0 and 1, else the answers seen, sorted.
+
+    Of two classes the positive one comes last. InputError E205 if the rounds contradict each other, E118 if a
+    single answer was seen and nobody said what else was possible.
+    """
+    given = _given_classes(rounds)
+    seen = {value for one in rounds for value in one.values}
+    if given is not None:
+        _refuse_strangers(rounds, given)
+        classes = given
+    elif seen <= {"0", "1"}:
+        classes = ("0", "1")
+    else:
+        _refuse_mixed_spelling(rounds, seen)
+        classes = in_class_order(seen)
+    if len(classes) < 2:
+        names = name_some([one.name for one in rounds])
+        raise wrong("E118", f"every answer of {names} is {classes[0]!r}. Name all possible answers: classes=[...].")
+    return _positive_last(rounds, classes)
+
+
+def _given_classes(rounds: Sequence[Round]) -> tuple[str, ...] | None:
+    """The classes that callers gave, if any did."""
+    giving = [one for one in rounds if one.classes_given is not None]
+    for one in giving[1:]:
+        if one.classes_given != giving[0].classes_given:
+            raise wrong(
+                "E205",
+                f"rounds {giving[0].name!r} and {one.name!r} were given different classes: "
+                f"{list(giving[0].classes_given or ())} and {list(one.classes_given or ())}. "
+                "Give them the same, in the same order.",
+            )
+    return giving[0].classes_given if giving else None
+
+
+def _refuse_strangers(rounds: Sequence[Round], classes: tuple[str, ...]) -> None:
+    for one in rounds:
+        outside = [value for value in one.values if value not in classes]
+        if outside:
+            raise wrong(
+                "E205",
+                f"round {one.name!r} has answers outside the classes {name_some(list(classes), 12)} of the "
+                f"other rounds: {name_some(outside)}. Give all rounds the same classes.",
+            )
+
+
+def _refuse_mixed_spelling(rounds: Sequence[Round], seen: set[str]) -> None:
+    """A round of yes and no alone was read as 1 and 0; beside one of yes, no and maybe that is wrong."""
+    words = sorted(value for value in seen if value.lower() in BINARY_WORDS)
+    if not words or not seen & {"0", "1"}:
+        return
+    digits = next(one for one in rounds if {"0", "1"} & set(one.values))
+    spelled = next(one for one in rounds if words[0] in one.values)
+    raise wrong(
+        "E205",
+        f"round {digits.name!r} has the answers {name_some(list(digits.values))} (yes and no are read as 1 "
+        f"and 0 in a round that has nothing else), but round {spelled.name!r} has "
+        f"{name_some(list(spelled.values), 12)}. "
+        "Give all rounds the same classes.",
+    )
+
+
+def _positive_last(rounds: Sequence[Round], classes: tuple[str, ...]) -> tuple[str, ...]:
+    naming = [one for one in rounds if one.positive is not None]
+    for one in naming[1:]:
+        if one.positive != naming[0].positive:
+            raise wrong(
+                "E205",
+                f"rounds {naming[0].name!r} and {one.name!r} name different positive classes: "
+                f"{naming[0].positive!r} and {one.positive!r}. Name the same one.",
+            )
+    if len(classes) == 2 and naming and naming[0].positive == classes[0]:
+        return classes[::-1]
+    return classes
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,1 @@
+"""Simulation designs, the paper's experiments, and twins of its case studies."""

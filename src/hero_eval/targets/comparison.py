@@ -1,0 +1,118 @@
+"""Every method side by side on the same rounds, with history fitted once."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hero_eval.errors import HeroError
+from hero_eval.estimate import SCHEMA_VERSION, Estimate
+from hero_eval.frames import checked_backend, to_frame
+from hero_eval.methods.registry import all_methods
+from hero_eval.model.em import EMOptions
+from hero_eval.model.history import Progress
+from hero_eval.reliability import Reliability, fit_with, history_rounds
+from hero_eval.round import Round, common_classes
+from hero_eval.targets.question import History
+from hero_eval.targets.rate import estimate_rate
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Estimates by method, and why the others could not be had."""
+
+    estimates: Mapping[str, Estimate]
+    skipped: Mapping[str, str]
+    frame_kind: str = "files"
+
+    def __getitem__(self, method: str) -> Estimate:
+        return self.estimates[method]
+
+    def frame(self, backend: str | None = None) -> Any:
+        """One row a method: value, standard error, interval, items, gold."""
+        rows = [(name, one, one.interval()) for name, one in self.estimates.items()]
+        columns: dict[str, list[Any]] = {
+            "method": [name for name, _, _ in rows],
+            "value": [one.value for _, one, _ in rows],
+            "std_error": [one.std_error for _, one, _ in rows],
+            "low": [interval[0] for _, _, interval in rows],
+            "high": [interval[1] for _, _, interval in rows],
+            "n_items": [one.n_items for _, one, _ in rows],
+            "n_gold": [one.n_gold for _, one, _ in rows],
+        }
+        return to_frame(columns, checked_backend(backend, self.frame_kind))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "target": "comparison",
+            "methods": {name: one.to_dict() for name, one in self.estimates.items()},
+            "skipped": dict(self.skipped),
+        }
+
+    def __repr__(self) -> str:
+        return "Comparison(" + ", ".join(f"{name} {one.value:.4f}" for name, one in self.estimates.items()) + ")"
+
+    def _repr_html_(self) -> str:
+        rows = ""
+        for name, one in self.estimates.items():
+            low, high = one.interval()
+            rows += f"<tr><td>{html.escape(name)}</td><td>{one.value:.4f}</td><td>{low:.4f} to {high:.4f}</td></tr>"
+        return f"<table><tr><th>method</th><th>value</th><th>interval</th></tr>{rows}</table>"
+
+
+def compare_methods(
+    current: Round,
+    history: History = None,
+    *,
+    covariates: Sequence[str] | None = None,
+    text: str | None = None,
+    level: float = 0.95,
+    interval: str = "influence",
+    positive: str | Sequence[str] | None = None,
+    scores: Mapping[str, float] | None = None,
+    penalty: float | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason."""
+    history = _fitted_once(current, history, progress)
+    estimates, skipped = {}, {}
+    asked = {"covariates": covariates, "text": text, "penalty": penalty}
+    for name, method in all_methods().items():
+        extra: dict[str, Any] = asked if "covariates" in method.needs else {}
+        try:
+            estimates[name] = estimate_rate(
+                current,
+                history,
+                method=name,
+                level=level,
+                interval=interval,
+                positive=positive,
+                scores=scores,
+                progress=progress,
+                **extra,
+            )
+        except HeroError as error:
+            if not _is_lack(error):
+                raise
+            skipped[name] = "; ".join(problem.message for problem in error.problems)
+    return Comparison(estimates, skipped, current.frame_kind)
+
+
+def _is_lack(error: HeroError) -> bool:
+    """The method lacks something (gold, covariates, known labelers), as against a call that is wrong."""
+    return error.exit_code == 3 or error.code == "E206"
+
+
+def _fitted_once(current: Round, history: History, progress: Progress | None) -> History:
+    if history is None or isinstance(history, Reliability):
+        return history
+    past = history_rounds(history)
+    try:
+        return fit_with(past, EMOptions(), common_classes([current, *past]), progress)
+    except HeroError as error:
+        if error.exit_code == 3:
+            return history
+        raise

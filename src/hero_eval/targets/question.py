@@ -1,0 +1,359 @@
+"""What all targets share: from rounds and options to evidence, a chosen method, and findings.
+
+A `Question` holds one or several current rounds over one history, so that what is learned from history is learned
+once and its error is counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_eval import covariates as shared
+from hero_eval.engines.memory import count
+from hero_eval.errors import unsupported, wrong
+from hero_eval.estimate import Estimate, Influence, Part, check_level
+from hero_eval.findings import Finding, name_some
+from hero_eval.methods.hero2 import ready_covariates, shift_finding
+from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, all_methods
+from hero_eval.model.em import EMOptions
+from hero_eval.model.history import Progress
+from hero_eval.model.patterns import Floats
+from hero_eval.reliability import Reliability, fit_with, history_rounds
+from hero_eval.round import Round, common_classes
+
+INTERVALS = ("influence", "paper")
+History = Round | Sequence[Round] | Reliability | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller may set on any target."""
+
+    method: str | None = None
+    covariates: Sequence[str] | None = None
+    text: str | None = None
+    penalty: float | None = None
+    level: float = 0.95
+    interval: str = "influence"
+    not_covariates: tuple[str, ...] = ()
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        if self.interval not in INTERVALS:
+            raise wrong("E201", f"interval is {self.interval!r}. Known: {', '.join(map(repr, INTERVALS))}")
+        if isinstance(self.covariates, str):
+            raise wrong(
+                "E201",
+                f"covariates is the text {self.covariates!r}. Give a list of names: [{self.covariates!r}]",
+            )
+        if self.penalty is not None and not (self.penalty >= 0 and np.isfinite(self.penalty)):
+            raise wrong("E201", f"penalty is {self.penalty!r}. It is a number of 0 or more, or None to have it chosen")
+
+
+@dataclass(frozen=True)
+class Current:
+    """One current round made ready: its evidence and the ids behind the items of both countings."""
+
+    round: Round
+    evidence: Evidence
+    known_ids: NDArray[np.object_]
+    all_ids: NDArray[np.object_]
+    known: NDArray[np.bool_]
+    findings: tuple[Finding, ...]
+
+    def ids(self, fit: Fit) -> NDArray[np.object_]:
+        return self.all_ids if fit.on_all else self.known_ids
+
+
+@dataclass(frozen=True)
+class Question:
+    """Rounds and options, ready to be answered by `method`."""
+
+    classes: tuple[str, ...]
+    currents: tuple[Current, ...]
+    reliability: Reliability | None
+    method: Method
+    why: str
+    options: Options
+    columns: tuple[CovariateColumns, ...] | None = None
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def n_gold(self) -> int:
+        uses_gold = "history gold" in self.method.needs
+        return self.reliability.n_gold if uses_gold and self.reliability is not None else 0
+
+    def fits(self) -> list[Fit]:
+        return [self.method.run(current.evidence) for current in self.currents]
+
+    def fit_findings(self, fit: Fit, current: Current) -> tuple[Finding, ...]:
+        """Everything to be said of one fit, each remark once."""
+        found = [*self.findings, *current.findings, *fit.findings]
+        if "history gold" in self.method.needs and self.reliability is not None:
+            found += self.reliability.findings
+        elif fit.report is not None and not fit.report.converged:
+            message = f"EM stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
+            found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
+        if fit.on_edge:
+            message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
+            found.append(Finding("F302", message))
+        return unique(found)
+
+    def influence(self, fit: Fit, current: Current, contrast: Floats) -> Influence:
+        """Influence on  contrast . rates  for contrast (K,), with or without history by the kind of interval."""
+        along = contrast[1:] - contrast[0]
+        if self.options.interval == "paper":
+            return Influence((Part("current", fit.paper @ along, current.ids(fit)),))
+        parts = [Part("current", fit.current @ along, current.ids(fit))]
+        if fit.history is not None:
+            parts.append(Part("history", fit.history @ along))
+        return Influence(tuple(parts))
+
+    def estimate(
+        self,
+        target: str,
+        what: str,
+        fit: Fit,
+        current: Current,
+        contrast: Floats,
+        *,
+        bounds: tuple[float, float] = (0.0, 1.0),
+    ) -> Estimate:
+        """The estimate of  contrast . rates  of one current round."""
+        known = bool(np.isfinite(fit.current).all())
+        value = float(contrast @ fit.rates) if known else float("nan")
+        return self.finish(
+            target,
+            what,
+            value,
+            centre=float(contrast @ fit.inside),
+            influence=self.influence(fit, current, contrast),
+            bounds=bounds,
+            n_items=len(current.ids(fit)),
+            fit=fit,
+            findings=self.fit_findings(fit, current),
+        )
+
+    def finish(
+        self,
+        target: str,
+        what: str,
+        value: float,
+        *,
+        centre: float,
+        influence: Influence,
+        n_items: int,
+        fit: Fit,
+        findings: tuple[Finding, ...],
+        bounds: tuple[float, float] = (0.0, 1.0),
+        logit: bool = True,
+    ) -> Estimate:
+        return Estimate(
+            target=target,
+            what=what,
+            value=value,
+            method=self.method.name,
+            n_items=n_items,
+            n_gold=self.n_gold,
+            level=self.options.level,
+            interval_kind=self.options.interval,
+            bounds=bounds,
+            centre=centre,
+            influence=influence,
+            why=self.why,
+            logit=logit,
+            report=fit.report,
+            findings=findings,
+        )
+
+
+def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Each remark once, warnings first."""
+    seen: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        seen.setdefault((finding.code, finding.message), finding)
+    return tuple(sorted(seen.values(), key=lambda finding: finding.severity != "warning"))
+
+
+def ask(currents: Sequence[Round], history: History, options: Options) -> Question:
+    """Check the call, choose the method, learn from history, and count the current rounds."""
+    for current in currents:
+        if not isinstance(current, Round):
+            raise wrong(
+                "E201",
+                f"the current round is {type(current).__name__}. Make it a Round: hero_eval.Round(labels)",
+            )
+    past = () if history is None else history_rounds(history)
+    classes = common_classes([*currents, *past])
+    method, why, names = _choose(currents, past, options)
+    rounds, columns = tuple(currents), None
+    if names or options.text is not None:
+        gathered = shared.gather(currents, past, names, options.text, classes)
+        rounds, columns = gathered.currents, gathered.columns
+        if any(new is not old for new, old in zip(gathered.history, past, strict=True)):
+            past, history = gathered.history, gathered.history
+    reliability = _learn(history, past, classes, method, options)
+    prepared = tuple(
+        _count_current(one, reliability, classes, method, options, None if columns is None else columns[position])
+        for position, one in enumerate(rounds)
+    )
+    question = Question(
+        classes,
+        prepared,
+        reliability,
+        method,
+        why,
+        options,
+        columns,
+        _advice(currents, past, method, options, names),
+    )
+    return _step_back(question) if options.method is None and columns is not None else question
+
+
+def _step_back(question: Question) -> Question:
+    """Without a method asked for: HERO-1 instead of HERO-2 where the covariates' means moved between the rounds."""
+    for current in question.currents:
+        columns = current.evidence.covariates
+        assert columns is not None
+        shift = shift_finding(columns, ready_covariates(current.evidence), current.evidence)
+        if shift is not None:
+            moved = Finding("F403", shift.message.removesuffix("trust hero1 more") + "hero1 was used", shift.data)
+            why = "history has gold; covariates were named, but their mean moved between the rounds"
+            return replace(question, method=all_methods()["hero1"], why=why, findings=(*question.findings, moved))
+    return question
+
+
+def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) -> tuple[Method, str, tuple[str, ...]]:
+    """The method asked for, or the best that the data allow, with the covariates it takes."""
+    methods = all_methods()
+    wants = bool(options.covariates) or options.text is not None
+    gold = any(one.n_gold for one in past)
+    if options.method is None:
+        name, why = _best(gold, bool(past), wants)
+    elif options.method in methods:
+        name, why = options.method, "asked for"
+    else:
+        raise wrong("E201", f"method is {options.method!r}. Known: {', '.join(methods)}")
+    method = methods[name]
+    if "covariates" not in method.needs:
+        unused = {"covariates": options.covariates, "text": options.text, "penalty": options.penalty}
+        given = [key for key, value in unused.items() if value is not None and value != [] and value != ()]
+        if given:
+            reason = f" ({why})" if options.method is None else ""
+            raise wrong(
+                "E204",
+                f"{name}{reason} uses no covariates, but {' and '.join(given)} was given: use hero2, or leave it out",
+            )
+        return method, why, ()
+    if not past:
+        raise wrong("E206", f"{name} needs a history with gold; none was given")
+    names = tuple(options.covariates or ())
+    if not wants:
+        names = shared.shared_numeric(currents, past, options.not_covariates)
+        if not names:
+            raise wrong(
+                "E206",
+                f"{name} needs covariates that history and current share; name them with covariates= or text=",
+            )
+    return method, why, names
+
+
+def _best(gold: bool, past: bool, wants: bool) -> tuple[str, str]:
+    if gold and wants:
+        return "hero2", "history has gold, and covariates that both rounds share were named"
+    if gold:
+        return "hero1", "history has gold; no covariates were named"
+    lack = "history has no gold" if past else "there is no history"
+    return "dawid_skene", f"{lack}, so the labelers can be compared only with each other"
+
+
+def _learn(
+    history: History, past: tuple[Round, ...], classes: tuple[str, ...], method: Method, options: Options
+) -> Reliability | None:
+    """History's reliabilities if the method needs them; a fitted one is used again when its classes agree."""
+    if "history gold" not in method.needs:
+        return None
+    if not past:
+        raise wrong("E206", f"{method.name} needs a history with gold; none was given")
+    if isinstance(history, Reliability) and history.classes == classes:
+        return history
+    em = history.options if isinstance(history, Reliability) else EMOptions()
+    return fit_with(past, em, classes, options.progress)
+
+
+def _count_current(
+    one: Round,
+    reliability: Reliability | None,
+    classes: tuple[str, ...],
+    method: Method,
+    options: Options,
+    columns: CovariateColumns | None,
+) -> Current:
+    if one.n_items == 0:
+        raise unsupported("E303", f"no item of the current round {one.name!r} has a usable label")
+    everything = count([one], one.labelers, classes)
+    if reliability is None:
+        evidence = Evidence(len(classes), everything.patterns, everything.patterns, progress=options.progress)
+        return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, _current_notes(one, method))
+    found = list(_current_notes(one, method))
+    strangers = [name for name in one.labelers if name not in set(reliability.labelers)]
+    if len(strangers) == len(one.labelers):
+        message = (
+            f"none of the {len(strangers)} labelers of {one.name!r} ({name_some(strangers, 3)}) occurs in history, "
+            f"whose labelers are {name_some(list(reliability.labelers), 3)}: nothing is known of their errors"
+        )
+        raise unsupported("E301", message)
+    known = count([one], reliability.labelers, classes)
+    if strangers:
+        lost = int((~known.kept).sum())
+        message = (
+            f"{known.labels_set_aside} labels by {len(strangers)} labelers that history never saw were set aside "
+            f"({name_some(strangers)}), and {lost} items that only they labelled"
+        )
+        data = {"labelers": strangers, "labels": known.labels_set_aside, "items": lost}
+        found.append(Finding("F104", message, data))
+    if columns is not None:
+        columns = replace(columns, current=columns.current[known.kept])
+    evidence = Evidence(
+        len(classes),
+        known.patterns,
+        everything.patterns,
+        reliability.counted.patterns,
+        columns,
+        em=reliability.options,
+        penalty=options.penalty,
+        progress=options.progress,
+        given=reliability.fit,
+    )
+    return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found))
+
+
+def _current_notes(one: Round, method: Method) -> tuple[Finding, ...]:
+    notes = [Finding(note.code, f"current {one.name!r}: {note.message}", note.data) for note in one.notes]
+    if one.n_gold:
+        message = f"{one.n_gold} items of {one.name!r} have gold; {method.name} does not use the current round's gold"
+        notes.append(Finding("F105", message, {"gold": one.n_gold}))
+    return tuple(notes)
+
+
+def _advice(
+    currents: Sequence[Round], past: Sequence[Round], method: Method, options: Options, names: tuple[str, ...]
+) -> tuple[Finding, ...]:
+    """What the caller left to us, and what could be had."""
+    found = []
+    if names and not options.covariates and options.text is None:
+        message = f"{method.name} uses every numeric column that all rounds share: {name_some(list(names))}"
+        found.append(Finding("F306", message, {"covariates": list(names)}))
+    if options.method is None and method.name == "hero1":
+        unused = shared.shared_numeric(currents, past, options.not_covariates)
+        if unused:
+            message = (
+                f"history and current share {name_some(list(unused))}: name what tells about the answer to sharpen it"
+            )
+            found.append(Finding("F404", message, {"covariates": list(unused)}))
+    return tuple(found)

@@ -1,0 +1,203 @@
+"""Every influence against the estimate refitted with one item's weight changed, and the pieces behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hero_eval.methods.registry import CovariateColumns, Evidence, all_methods
+from hero_eval.model import influence as influence_module
+from hero_eval.model.em import EMOptions
+from hero_eval.model.history import fit_anchored
+from hero_eval.model.influence import Information, coordinates, rates_gradient
+from hero_eval.model.latent import Latent, class_log_likelihood, posterior, state_barrier
+from hero_eval.model.patterns import patterns_of_matrix
+from hero_eval.model.score import relative_likelihood, scores
+
+TIGHT = EMOptions(tolerance=1e-15, step_tolerance=1e-13, max_steps=50_000)
+
+
+def make_evidence(n_classes: int, seed: int, missing: bool = False) -> Evidence:
+    rng = np.random.default_rng(seed)
+    n_labelers = 5
+    skill = rng.uniform(0.5, 0.8, n_labelers)
+    noise = rng.dirichlet(np.full(n_classes, 3.0), (n_labelers, n_classes))
+    answers = skill[:, None, None] * np.eye(n_classes) + (1 - skill)[:, None, None] * noise
+
+    def items(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        truth = rng.integers(0, n_classes, count)
+        said = (rng.random((count, n_labelers, 1)) > answers[:, truth].transpose(1, 0, 2).cumsum(axis=2)).sum(axis=2)
+        labels = np.where(rng.random((count, n_labelers)) < 0.7, np.minimum(said, n_classes - 1), -1)
+        labels[:, 0] = np.minimum(said[:, 0], n_classes - 1)
+        x = rng.normal(size=(count, 2)) + truth[:, None] * np.array([1.0, -0.4])
+        return labels, truth, x
+
+    history, truth, history_x = items(260)
+    current, _, current_x = items(160)
+    gold = np.where(rng.random(len(truth)) < 0.4, truth, -1)
+    if missing:
+        current_x[rng.random(current_x.shape) < 0.1] = np.nan
+    weights = rng.uniform(0.5, 2.0, len(current)), rng.uniform(0.5, 2.0, len(history))
+    now = patterns_of_matrix(current, n_classes, None, weights[0])
+    past = patterns_of_matrix(history, n_classes, gold, weights[1])
+    columns = CovariateColumns(("a", "b"), current_x, history_x, np.array([False, False]))
+    return Evidence(n_classes, now, now, past, columns, em=TIGHT, penalty=0.0)
+
+
+def refit_slope(name: str, evidence: Evidence, side: str, item: int) -> np.ndarray:
+    """d rates[1:] / d(log weight) of one item, by central differences of the refitted estimate."""
+    step, moved = 1e-3, []
+    for sign in (1, -1):
+        patterns = getattr(evidence, side)
+        weight = patterns.item_weight.copy()
+        weight[item] *= 1 + sign * step
+        changed = {side: patterns.reweighted(weight)}
+        if side == "current":
+            changed["current_all"] = changed["current"]
+        moved.append(all_methods()[name].run(replace(evidence, **changed)).rates[1:])
+    return (moved[0] - moved[1]) / (2 * step)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", ["majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2"])
+def test_influence_is_the_refitted_derivative(name: str, n_classes: int) -> None:
+    """A standard error would not be the one of this estimator: an item moves it by another amount than claimed."""
+    evidence = make_evidence(n_classes, seed=11 + n_classes)
+    fit = all_methods()[name].run(evidence)
+    rng = np.random.default_rng(0)
+    for side, claimed in (("current", fit.current), ("history", fit.history)):
+        if claimed is None:
+            continue
+        largest = np.abs(claimed).max()
+        for item in rng.choice(len(claimed), 8, replace=False):
+            assert refit_slope(name, evidence, side, int(item)) == pytest.approx(
+                claimed[item], rel=2e-3, abs=2e-4 * largest
+            )
+
+
+@pytest.mark.parametrize("name", ["majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2"])
+def test_influences_sum_to_zero(name: str) -> None:
+    """Giving every item the same extra weight would move the estimate."""
+    fit = all_methods()[name].run(make_evidence(3, seed=5))
+    # the smoothing of gold proportions is a fixed amount, so there a common weight of history does matter
+    for claimed in (fit.current, None if name == "gold_proportion" else fit.history):
+        if claimed is not None:
+            assert np.abs(claimed.sum(axis=0)).max() < 1e-7
+
+
+def test_missing_covariates_keep_influence_near_the_refit() -> None:
+    """With missing covariate values the interval would rest on wrong influences."""
+    evidence = make_evidence(2, seed=3, missing=True)
+    fit = all_methods()["hero2"].run(evidence)
+    largest = np.abs(fit.current).max()
+    for item in range(0, 160, 23):
+        assert refit_slope("hero2", evidence, "current", item) == pytest.approx(
+            fit.current[item], rel=0.02, abs=5e-3 * largest
+        )
+
+
+def several_states(seed: int) -> tuple[Latent, object]:
+    """A model with two states in class 0, one at the clipping bound, and patterns to evaluate it on."""
+    rng = np.random.default_rng(seed)
+    answers = rng.dirichlet(np.full(3, 2.0), (4, 3)).transpose(0, 2, 1)
+    answers[0, :, 1] = [0.001, 0.699, 0.3]
+    labels = np.where(rng.random((200, 4)) < 0.8, rng.integers(0, 3, (200, 4)), -1)
+    labels[:, 1] = rng.integers(0, 3, 200)
+    gold = np.where(rng.random(200) < 0.3, rng.integers(0, 2, 200), -1)
+    latent = Latent(np.array([0.5, 0.2, 0.3]), answers, np.array([0, 0, 1]))
+    return latent, patterns_of_matrix(labels, 3, gold)
+
+
+def shifted(latent: Latent, direction: np.ndarray, clip: float) -> Latent:
+    """The model moved along free logit coordinates."""
+    at = coordinates(latent, clip)
+    on_weights, on_answers = at.unpack(direction)
+    weights = latent.weights * np.exp(at.weight_slopes @ on_weights)
+    steps = np.einsum(
+        "jlcs,jcs->jls", at.answer_slopes, on_answers.reshape(latent.answers.shape[0], -1, latent.n_states)
+    )
+    answers = latent.answers * np.exp(steps)
+    return Latent(weights / weights.sum(), answers / answers.sum(axis=1, keepdims=True), latent.state_class)
+
+
+def test_information_is_minus_the_second_derivative() -> None:
+    """Reliabilities would be claimed more (or less) sure than the likelihood's curvature says, for any states."""
+    latent, patterns = several_states(4)
+    information = Information(patterns, latent, clip=1e-3)
+    barrier = state_barrier(patterns.gold, latent.state_class)
+
+    def score(at: Latent) -> np.ndarray:
+        moved = Information(patterns, at, clip=1e-3)
+        return np.array(
+            [moved.item_influence(np.eye(moved.n_parameters)[:, [c]]).sum() for c in range(moved.n_parameters)]
+        )
+
+    def height(at: Latent) -> float:
+        return float(patterns.counts @ posterior(patterns, at, barrier)[1])
+
+    step, size = 1e-4, information.n_parameters
+    directions = np.eye(size)
+    first = [
+        (height(shifted(latent, step * d, 1e-3)) - height(shifted(latent, -step * d, 1e-3))) / (2 * step)
+        for d in directions
+    ]
+    assert score(latent) == pytest.approx(np.array(first), abs=1e-4)
+    second = [
+        (score(shifted(latent, step * d, 1e-3)) - score(shifted(latent, -step * d, 1e-3))) / (2 * step)
+        for d in directions
+    ]
+    assert information.matrix == pytest.approx(-np.array(second), abs=2e-2)
+    product = np.stack([information.product(d) for d in directions], axis=1)
+    assert product == pytest.approx(information.matrix, abs=1e-9)
+
+
+def test_rates_gradient_for_states_within_classes() -> None:
+    """Carrying reliability errors to the rate would be wrong for classes with several states."""
+    latent, patterns = several_states(9)
+    at = coordinates(latent, 1e-3)
+    rates = np.array([0.6, 0.4])
+    weights = np.random.default_rng(1).normal(size=(patterns.n_rows, 1))
+
+    def total(model: Latent) -> float:
+        return float((weights * scores(relative_likelihood(class_log_likelihood(patterns, model)), rates)).sum())
+
+    gradient = rates_gradient(patterns, latent, at, rates, weights)
+    step = 1e-5
+    slopes = [
+        (total(shifted(latent, step * d, 1e-3)) - total(shifted(latent, -step * d, 1e-3))) / (2 * step)
+        for d in np.eye(at.n_free)
+    ]
+    assert gradient == pytest.approx(np.array(slopes), rel=1e-4, abs=1e-4)
+
+
+def test_large_and_small_roads_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many labelers, where H is never formed and matrices are sparse, the interval would change."""
+    from hero_eval.model import patterns as patterns_module
+
+    evidence = make_evidence(3, seed=8)
+    small = all_methods()["hero2"].run(evidence)
+    monkeypatch.setattr(influence_module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(patterns_module, "_DENSE_CELLS", 0)
+    large = all_methods()["hero2"].run(make_evidence(3, seed=8))
+    assert large.rates == pytest.approx(small.rates, abs=1e-9)
+    assert large.current == pytest.approx(small.current, abs=1e-9)
+    assert large.history == pytest.approx(small.history, abs=1e-8)
+    assert small.history is not None
+
+
+def test_reliability_errors_match_simulation() -> None:
+    """The standard errors beside sensitivities would not be the spread seen over repeated histories."""
+    sensitivity, claimed = [], []
+    for seed in range(120):
+        rng = np.random.default_rng([5, seed])
+        truth = rng.random(400) < 0.4
+        says = np.where(truth[:, None], [0.8, 0.7, 0.75, 0.85], [0.2, 0.1, 0.35, 0.3])
+        labels = (rng.random((400, 4)) < says).astype(int)
+        gold = np.where(rng.random(400) < 0.2, truth, -1)
+        fit = fit_anchored(patterns_of_matrix(labels, 2, gold), 2, EMOptions())
+        sensitivity.append(fit.latent.answers[:, 1, 1])
+        claimed.append(fit.information.answer_std_errors()[:, 1, 1])
+    spread = np.std(sensitivity, axis=0, ddof=1)  # relative Monte Carlo error 1 / sqrt(2 * 119) = 6.5%
+    assert np.mean(claimed, axis=0) == pytest.approx(spread, rel=0.25)
