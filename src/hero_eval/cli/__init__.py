@@ -1,0 +1,1 @@
+"""The command `hero`: thin, it reads, asks the library and renders."""

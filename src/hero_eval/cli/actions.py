@@ -212,8 +212,6 @@ def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_
         known = {"schema_version": SCHEMA_VERSION, "studies": STUDIES}
         show_json(known) if as_json else show(pages.studies(STUDIES))
         return
-    if name not in STUDIES:
-        raise wrong("E201", f"study is {name!r}. Known: {', '.join(STUDIES)}")
     if output is not None:
         check_output(output)
     with bar(f"Study {name}") as progress:
@@ -224,7 +222,7 @@ def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_
         show_json(result.to_dict())
         return
     page = pages.study(result.rows)
-    show([*page, Line(f"Rows: {output}")] if output is not None else page)
+    show([*page, Line(f"Rows: {output}", whole=True)] if output is not None else page)
 
 
 def check_output(output: Path) -> None:

@@ -16,10 +16,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Line:
-    """A paragraph; `strong` for the one sentence that matters."""
+    """A paragraph; `strong` for the one sentence that matters, `whole` for what is to be copied, such as a path."""
 
     text: str
     strong: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def demo(output: Path | None) -> None:
         report.write_text(markdown.write("How many assets are defective?", told), encoding="utf-8")
         text = json.dumps(plain(example.answer.to_dict()), indent=2, allow_nan=False)
         (output / "estimate.json").write_text(text + "\n", encoding="utf-8")
-        show([Line(f"Report: {report}")])
+        show([Line(f"Report: {report}", whole=True)])
 
 
 def _make_folder(output: Path) -> None:

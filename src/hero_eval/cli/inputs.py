@@ -29,6 +29,8 @@ class Data:
     covariates: str | None = None
     text: str | None = None
     flag: str | None = None
+    one_positive: bool = False
+    """Whether several positive classes make no sense."""
 
 
 @dataclass
@@ -71,6 +73,8 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
     positive = problems.attempt(lambda: names("--positive", data.positive))
     single = positive[0] if positive is not None and len(positive) == 1 else None
     problems.attempt(lambda: _refuse_twice(data.history))
+    if data.one_positive and positive is not None and single is None:
+        problems.errors.append(wrong("E203", f"--positive is {data.positive!r}. Here it names a single class."))
 
     def read(path: Path, positive: str | None) -> Round | None:
         doing.say(f"Reading {path}")
@@ -123,7 +127,7 @@ def split(text: str | None) -> list[str] | None:
     """a,b,c as a list; quotes keep a comma within a name."""
     if text is None:
         return None
-    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [""])]
+    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True)) or [""]]
 
 
 def names(option: str, text: str | None) -> list[str] | None:

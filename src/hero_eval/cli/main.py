@@ -190,7 +190,7 @@ def moderation(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data
 
-    data = Data([current], history or (), column or (), classes, positive, covariates, text, flag)
+    data = Data([current], history or (), column or (), classes, positive, covariates, text, flag, one_positive=True)
     actions.moderation(data, actions.Ask(method, penalty, level, interval), as_json=json)
 
 
@@ -209,7 +209,7 @@ def labelers(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data
 
-    actions.labelers(Data((), history, column or (), classes, positive), as_json=json)
+    actions.labelers(Data((), history, column or (), classes, positive, one_positive=True), as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero check rounds/may --history rounds/april")

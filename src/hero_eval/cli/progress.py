@@ -54,7 +54,7 @@ def activity() -> Iterator[Activity]:
         return
     from rich.console import Console
 
-    status = Console(stderr=True).status("")
+    status = Console(stderr=True).status("Starting")
     timer = Timer(PATIENCE, status.start)
     timer.daemon = True
     timer.start()

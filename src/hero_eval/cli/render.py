@@ -86,6 +86,8 @@ def _show_block(screen: Screen, block: Block) -> None:
     match block:
         case Heading(text):
             _write(screen, text, style="bold cyan")
+        case Line(text, whole=True):
+            _print_line(screen, Text(screen.spell(text)))
         case Line(text, strong):
             _write(screen, text, style="bold" if strong else "")
         case Facts(rows):

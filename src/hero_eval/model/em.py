@@ -23,6 +23,8 @@ class EMOptions:
     """clip: bound on every probability; tolerance: on the relative change of the likelihood; max_steps: EM steps.
 
     `step_tolerance` bounds the largest change of any probability in a step; None (the paper's rule) leaves it out.
+    `plain_steps` are taken before any acceleration: without gold there are several maxima, and the one to end at is
+    that which plain EM goes to.
     """
 
     clip: float = 1e-3
@@ -30,6 +32,7 @@ class EMOptions:
     step_tolerance: float | None = 1e-9
     max_steps: int = 10_000
     accelerate: bool = True
+    plain_steps: int = 0
 
     @classmethod
     def paper(cls) -> EMOptions:
@@ -107,11 +110,42 @@ def run_em(
 ) -> tuple[Latent, EMReport]:
     """Climb from `start` until the likelihood, and by default the parameters too, stand still."""
     barrier = state_barrier(patterns.gold, start.state_class)
+    n_states = start.n_states
 
-    def step(at: Latent) -> tuple[Latent, float]:
+    def of(vector: Floats) -> Latent:
+        return Latent(vector[:n_states], vector[n_states:].reshape(start.answers.shape), start.state_class)
+
+    def step(vector: Floats) -> tuple[Floats, float]:
+        at = of(vector)
         post, by_row = posterior(patterns, at, barrier)
-        return maximise(patterns, post, at, options.clip), float(patterns.counts @ by_row)
+        return _vector(maximise(patterns, post, at, options.clip)), float(patterns.counts @ by_row)
 
+    def within(vector: Floats) -> Floats:
+        moved = of(np.maximum(vector, 0.0))
+        weights = floored_shares(moved.weights, options.clip, axis=0)
+        return np.concatenate([weights, floored_shares(moved.answers, options.clip, axis=1).ravel()])
+
+    found, report = climb(step, within, _vector(start), options, progress)
+    return of(found), report
+
+
+def _vector(point: Latent) -> Floats:
+    return np.concatenate([point.weights, point.answers.ravel()])
+
+
+def climb(
+    step: Callable[[Floats], tuple[Floats, float]],
+    within: Callable[[Floats], Floats],
+    start: Floats,
+    options: EMOptions,
+    progress: Callable[[int, float], None] | None = None,
+) -> tuple[Floats, EMReport]:
+    """Iterate an EM map to its fixed point, accelerated or plain.
+
+    `step` gives the image of a point and the likelihood AT the point; `within` brings an extrapolated point back into the
+    parameter space. Points are vectors of probabilities: near a bound their steps shrink, so that one such does not rule
+    the length of a leap.
+    """
     path: list[float] = []
     at, n_steps, change, reach = start, 1, np.inf, _FIRST_REACH
     ahead, likelihood = step(at)
@@ -125,9 +159,11 @@ def run_em(
         if change < options.tolerance and _small_step(at, ahead, options):
             path.append(next_likelihood)
             return ahead, EMReport(n_steps, change, True, next_likelihood, tuple(path))
-        leapt, reach = _leap(at, ahead, further, reach, options.clip) if options.accelerate else (None, reach)
+        leaping = options.accelerate and n_steps > options.plain_steps
+        leapt, reach = _leap(at, ahead, further, reach) if leaping else (None, reach)
         at, ahead, likelihood = ahead, further, next_likelihood
         if leapt is not None:
+            leapt = within(leapt)
             image, reached = step(leapt)
             n_steps += 1
             if reached >= next_likelihood:
@@ -137,39 +173,21 @@ def run_em(
     return at, EMReport(n_steps, float(change), False, likelihood, tuple(path))
 
 
-def _small_step(old: Latent, new: Latent, options: EMOptions) -> bool:
-    if options.step_tolerance is None:
-        return True
-    largest = max(np.abs(new.answers - old.answers).max(), np.abs(new.weights - old.weights).max())
-    return bool(largest < options.step_tolerance)
+def _small_step(old: Floats, new: Floats, options: EMOptions) -> bool:
+    return options.step_tolerance is None or bool(np.abs(new - old).max() < options.step_tolerance)
 
 
-def _leap(
-    first: Latent, second: Latent, third: Latent, reach: float, clip: float
-) -> tuple[Latent | None, float]:
+def _leap(first: Floats, second: Floats, third: Floats, reach: float) -> tuple[Floats | None, float]:
     """The squared extrapolation of two EM steps, no longer than `reach`, and the reach for the next one.
 
     None where the steps do not slow down, so that there is nothing to gain.
     """
-    move = _coordinates(second) - _coordinates(first)
-    bend = _coordinates(third) - _coordinates(second) - move
+    move = second - first
+    bend = third - second - move
     size = float(np.linalg.norm(bend))
     length = float(np.linalg.norm(move)) / size if size > 0 else 1.0
     if length <= 1.0:
         return None, reach
     if length >= reach:
         length, reach = reach, 4.0 * reach
-    return _from_coordinates(_coordinates(first) + 2 * length * move + length**2 * bend, first, clip), reach
-
-
-def _coordinates(point: Latent) -> Floats:
-    """Probabilities as they are: near a bound their steps shrink, so that one such does not rule the step length."""
-    return np.concatenate([point.weights, point.answers.ravel()])
-
-
-def _from_coordinates(values: Floats, like: Latent, clip: float) -> Latent:
-    within = np.maximum(values, 0.0)
-    answers = within[like.n_states :].reshape(like.answers.shape)
-    return Latent(
-        floored_shares(within[: like.n_states], clip, axis=0), floored_shares(answers, clip, axis=1), like.state_class
-    )
+    return first + 2 * length * move + length**2 * bend, reach

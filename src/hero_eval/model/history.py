@@ -49,7 +49,8 @@ def fit_without_gold(
 ) -> HistoryFit:
     """Dawid and Skene's EM: the same climb with no anchor, started from the votes."""
     blind = replace(patterns, gold=np.full_like(patterns.gold, -1))
-    latent, report = run_em(blind, vote_start(blind, n_classes, options.clip), options, progress)
+    slow_first = replace(options, plain_steps=60)
+    latent, report = run_em(blind, vote_start(blind, n_classes, options.clip), slow_first, progress)
     return HistoryFit(blind, latent, report, options.clip)
 
 
