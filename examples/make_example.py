@@ -8,8 +8,7 @@ taken. For each number (the true share, and the size of the errors of majority v
 it) the median over the seeds was noted, and the seed was kept whose four numbers are jointly nearest to their
 medians, counted in standard deviations. Sizes, because the signed errors of a good method have a median near
 0, and a seed near that would flatter it. So the example errs as much as such data usually do: majority vote
-sees about half of the defects and the others are off by a few points. HERO-2 is mostly too high: the newer
-version is better, so the judge sees fewer defects in it, and the control variate takes that for chance.
+sees about half of the defects and the others are off by a few points.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from hero_eval.model import naive
 from hero_eval.studies.twins import Twin, defect_twin, reveal
 
-SEED = 107
+SEED = 106
 DESTINATION = Path(__file__).resolve().parent.parent / "src" / "hero_eval" / "examples" / "defect"
 
 STORY = (
@@ -39,9 +38,7 @@ STORY = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Write the built-in example, or show how its seed was chosen."
-    )
+    parser = argparse.ArgumentParser(description="Write the built-in example, or show how its seed was chosen.")
     parser.add_argument("--survey", type=int, metavar="SEEDS", help="only look at seeds 1 to SEEDS")
     seeds = parser.parse_args().survey
     if seeds is None:
@@ -64,18 +61,14 @@ def write_example(destination: Path, seed: int = SEED) -> None:
         assert judge is not None
         verdicts = ["" if np.isnan(verdict) else int(verdict) for verdict in judge]
         _write_csv(folder / "labels.csv", ("item", "labeler", "label"), _label_rows(items, twin, labels))
-        _write_csv(
-            folder / "items.csv", ("item", "prompt", "judge"), zip(items, twin.prompts, verdicts, strict=True)
-        )
+        _write_csv(folder / "items.csv", ("item", "prompt", "judge"), zip(items, twin.prompts, verdicts, strict=True))
     about = {
         "truth": round(float(twin.current_truth.mean()), 6),
         "history_truth": round(float(twin.history_truth.mean()), 6),
         "seed": seed,
         "story": STORY,
     }
-    (destination / "about.json").write_text(
-        json.dumps(about, indent=2) + "\n", encoding="utf-8", newline="\n"
-    )
+    (destination / "about.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
 def make_example(seed: int) -> tuple[Twin, NDArray[np.int8]]:

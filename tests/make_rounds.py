@@ -81,6 +81,13 @@ def round_of(
     return Round(**tables_of(labels, gold, columns, **spelling), **dict(options or {}))
 
 
+def labels_of(one: Round) -> Array:
+    """The labels of a round as the (n, J) matrix that it was made of."""
+    labels = np.full((one.n_items, len(one.labelers)), -1)
+    labels[one.label_item, one.label_labeler] = one.label_answer
+    return labels
+
+
 @dataclass(frozen=True)
 class Pair:
     """A current round and its history, with the draw behind them."""
@@ -119,9 +126,7 @@ def draw_pair(seed: int, design: Design = GOOD, **spelling: Any) -> Pair:
     return pair_of(draw(design, np.random.default_rng(seed)), **spelling)
 
 
-def labels_given(
-    rng: np.random.Generator, truth: Array, answers: Array, labeling: float | Array = 1.0
-) -> Array:
+def labels_given(rng: np.random.Generator, truth: Array, answers: Array, labeling: float | Array = 1.0) -> Array:
     """Labels of items with these classes by labelers with P(answer l | class k) = answers[j, l, k].
 
     `labeling` is the probability that a labeler labels an item, one for all or (J,). Every item gets a label.
@@ -154,9 +159,9 @@ def some_gold(rng: np.random.Generator, truth: Array, share: float) -> Array:
     return np.where(rng.random(len(truth)) < share, truth, -1)
 
 
-def codes(findings: Any) -> list[str]:
+def codes(result: Any) -> list[str]:
     """The codes of a result's findings."""
-    return [finding.code for finding in findings.findings]
+    return [one.code for one in result.findings]
 
 
 def finding(result: Any, code: str) -> Any:

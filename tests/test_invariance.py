@@ -47,9 +47,7 @@ def current_tables(drawn: Draw, **spelling: Any) -> Tables:
 
 
 def history_tables(drawn: Draw, **spelling: Any) -> Tables:
-    return tables_of(
-        drawn.history_labels, drawn.history_gold, {"x": drawn.history_x[:, 0]}, prefix="h", **spelling
-    )
+    return tables_of(drawn.history_labels, drawn.history_gold, {"x": drawn.history_x[:, 0]}, prefix="h", **spelling)
 
 
 # Two models on the same items
@@ -312,8 +310,7 @@ def test_class_names_change_nothing(pair: Pair, method: str) -> None:
     """Labels "defect" and "ok" would give another rate than 1 and 0."""
     drawn = pair.drawn
     words = [
-        Round(**build(drawn, classes=["ok", "defect"]), positive="defect")
-        for build in (current_tables, history_tables)
+        Round(**build(drawn, classes=["ok", "defect"]), positive="defect") for build in (current_tables, history_tables)
     ]
     named = hero.estimate_rate(*words, **options_of(method))
     assert_same(named, hero.estimate_rate(*_both(pair), **options_of(method)))
@@ -434,9 +431,7 @@ def _doubled(one: Round) -> Round:
         }
     )
     known = one.gold >= 0
-    gold = pa.table(
-        {"item": one.item_ids[known], "gold": np.array(one.values, dtype=object)[one.gold[known]]}
-    )
+    gold = pa.table({"item": one.item_ids[known], "gold": np.array(one.values, dtype=object)[one.gold[known]]})
     again = [_renamed(table) for table in (labels, gold)]
     return Round(again[0], again[1] if known.any() else None)
 

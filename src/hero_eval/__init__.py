@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hero_eval.round import Round
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
+    from hero_eval.targets.family import Family
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Comparison": "targets.comparison",
     "Estimate": "estimate",
+    "Family": "targets.family",
     "Finding": "findings",
     "HeroError": "errors",
     "InputError": "errors",
@@ -45,6 +47,7 @@ _HOMES = {
 __all__ = [
     "Comparison",
     "Estimate",
+    "Family",
     "Finding",
     "HeroError",
     "InputError",

@@ -10,31 +10,36 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from hero_eval.confidence import Curve
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMReport
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, sum_by
 
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
-    """Influences of the items of one source. Items with equal ids move together; ids=None: each item by itself."""
+    """Influences of the items of one source. Items with equal ids move together; ids=None: each item by itself.
+
+    `distinct` promises that no id occurs twice within this part, so that a part alone need not be grouped.
+    """
 
     source: str
     values: Floats
     ids: NDArray[np.object_] | None = None
+    distinct: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Influence:
     """How far each item moves an estimate, by source (history, current)."""
 
@@ -46,31 +51,35 @@ class Influence:
             for position, mine in enumerate(merged):
                 same_items = mine.ids is part.ids and len(mine.values) == len(part.values)
                 if mine.source == part.source and same_items:
-                    merged[position] = Part(mine.source, mine.values + part.values, mine.ids)
+                    merged[position] = replace(mine, values=mine.values + part.values)
                     break
             else:
                 merged.append(part)
         return Influence(tuple(merged))
 
     def __mul__(self, factor: float) -> Influence:
-        return Influence(tuple(Part(part.source, factor * part.values, part.ids) for part in self.parts))
+        return Influence(tuple(replace(part, values=factor * part.values) for part in self.parts))
 
     __rmul__ = __mul__
 
     def __sub__(self, other: Influence) -> Influence:
         return self + other * -1.0
 
-    def variance(self) -> float:
-        """Sum over items of squared influence; items of one source with the same id count as one item."""
-        return sum(self._source_variance(source) for source in sorted({part.source for part in self.parts}))
+    def units(self) -> Floats:
+        """The influence of each independent unit: items of one source with the same id are one unit."""
+        return np.concatenate([self._source_units(source) for source in sorted({part.source for part in self.parts})])
 
-    def _source_variance(self, source: str) -> float:
+    def variance(self) -> float:
+        """The sum of squared influences of independent units."""
+        return float(np.sum(self.units() ** 2)) if self.parts else math.nan
+
+    def _source_units(self, source: str) -> Floats:
         parts = [part for part in self.parts if part.source == source]
-        if len(parts) == 1:
-            return float(np.sum(parts[0].values ** 2))
-        ids = np.concatenate([self._ids(part) for part in parts])
-        _, group = np.unique(ids.astype(str), return_inverse=True)
-        return float(np.sum(np.bincount(group, weights=np.concatenate([part.values for part in parts])) ** 2))
+        if len(parts) == 1 and (parts[0].ids is None or parts[0].distinct):
+            return parts[0].values
+        ids = np.concatenate([self._ids(part) for part in parts]).astype(str)
+        _, group = np.unique(ids, return_inverse=True)
+        return sum_by(group, np.concatenate([part.values for part in parts]), int(group.max()) + 1)
 
     @staticmethod
     def _ids(part: Part) -> NDArray[np.object_]:
@@ -79,7 +88,7 @@ class Influence:
         return part.ids
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """A value with its standard error and interval.
 
@@ -99,8 +108,8 @@ class Estimate:
     bounds: tuple[float, float]
     centre: float
     influence: Influence = field(repr=False)
+    curve: Curve = field(repr=False)
     why: str = ""
-    logit: bool = True
     report: EMReport | None = None
     findings: tuple[Finding, ...] = ()
     distribution: Mapping[str, Estimate] = field(default_factory=dict)
@@ -116,11 +125,29 @@ class Estimate:
     def converged(self) -> bool:
         return self.report is None or self.report.converged
 
-    def interval(self, level: float | None = None) -> tuple[float, float]:
-        """Low and high; the whole range if the data say nothing."""
+    def interval(self, level: float | None = None, *, side: str | None = None) -> tuple[float, float]:
+        """Low and high; the whole range if the data say nothing. `side="lower"` bounds from below only."""
         level = check_level(self.level if level is None else level)
-        logit = self.logit and self.interval_kind != "paper"
-        return interval_around(self.value, self.std_error, level, self.bounds, self.centre if logit else None)
+        low, high = self.bounds
+        if side == "lower":
+            return min(self.curve.quantile(1 - level), _or(self.value, high)), high
+        if side == "upper":
+            return low, max(self.curve.quantile(level), _or(self.value, low))
+        if side is not None:
+            raise wrong("E201", f"side is {side!r}. Known: 'lower', 'upper', or None for both")
+        ends = self.curve.quantile((1 - level) / 2), self.curve.quantile((1 + level) / 2)
+        return min(ends[0], _or(self.value, high)), max(ends[1], _or(self.value, low))
+
+    def probability_above(self, threshold: float) -> float:
+        """How sure the data make us that the quantity lies above `threshold` (the confidence curve there).
+
+        It agrees with the one-sided intervals: above 0.95 exactly where the 95% lower bound is above the threshold.
+        """
+        return 1.0 - self.curve.below(float(threshold))
+
+    def probability_below(self, threshold: float) -> float:
+        """How sure the data make us that the quantity lies below `threshold`."""
+        return self.curve.below(float(threshold))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is shown, in plain types; unknown numbers are None."""
@@ -168,23 +195,6 @@ class Estimate:
         )
 
 
-def interval_around(
-    value: float, error: float, level: float, bounds: tuple[float, float], centre: float | None
-) -> tuple[float, float]:
-    """A normal interval, on the logit scale of the bounds around `centre`, or plain and cut at the bounds if None."""
-    low, high = bounds
-    if not math.isfinite(error):
-        return low, high
-    z = float(special.ndtri(0.5 + level / 2))
-    share = math.nan if centre is None else (centre - low) / (high - low)
-    if not 0.0 < share < 1.0:
-        return max(low, value - z * error), min(high, value + z * error)
-    width = z * error / (high - low) / (share * (1 - share))
-    at = special.logit(share)
-    lower, upper = (low + (high - low) * float(special.expit(at + side * width)) for side in (-1, 1))
-    return min(lower, value), max(upper, value)
-
-
 def _brief(estimate: Estimate) -> dict[str, Any]:
     low, high = estimate.interval()
     return {
@@ -195,12 +205,16 @@ def _brief(estimate: Estimate) -> dict[str, Any]:
     }
 
 
+def _or(value: float, other: float) -> float:
+    return other if math.isnan(value) else value
+
+
 def number(value: float) -> float | None:
     """A float for JSON, which knows no nan and no infinity."""
     return float(value) if math.isfinite(value) else None
 
 
 def check_level(level: float) -> float:
-    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+    if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < float(level) < 1.0:
         raise wrong("E201", f"level is {level!r}. It is a probability between 0 and 1, such as 0.95")
     return float(level)

@@ -5,6 +5,7 @@ A finding never stops an estimate; it travels with it to every place where the n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,6 +21,8 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F105": ("note", "gold of the current round was not used"),
     "F106": ("note", "items of the two models that could not be paired"),
     "F107": ("note", "columns that differ within an item were ignored"),
+    "F108": ("warning", "items that may repeat one prompt were taken as independent"),
+    "F109": ("note", "how clusters were used"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -29,10 +32,10 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F302": ("warning", "the estimate lies on the edge"),
     "F303": ("warning", "the rate is weakly identified"),
     "F304": ("warning", "very little gold"),
-    "F305": ("note", "reliabilities at the clipping bound"),
     "F306": ("note", "why this method was chosen"),
     "F307": ("warning", "no gold of one class in history"),
     "F308": ("warning", "nothing anchors the classes of this method to gold"),
+    "F309": ("warning", "outside the usual interval's safe region"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),
@@ -42,6 +45,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     # targets
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
+    "F503": ("note", "several intervals that hold together"),
 }
 
 
@@ -69,8 +73,13 @@ class Finding:
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
-            "data": dict(self.data),
+            "data": {key: None if _is_infinite(value) else value for key, value in self.data.items()},
         }
+
+
+def _is_infinite(value: Any) -> bool:
+    """What JSON cannot write."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def name_some(names: list[str], most: int = 5) -> str:

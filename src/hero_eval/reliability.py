@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hero_eval.engines.memory import Counted, count
-from hero_eval.errors import unsupported, wrong
+from hero_eval.errors import SupportError, unsupported, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMOptions, EMReport, gold_counts
@@ -22,7 +22,7 @@ from hero_eval.round import Round, common_classes
 UNINFORMATIVE = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reliability:
     """Fitted reliabilities of all labelers of history. Pass it as `history` to estimate without fitting again."""
 
@@ -138,6 +138,8 @@ def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Roun
     if isinstance(history, Round):
         return (history,)
     if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
+        if len({id(one) for one in history}) < len(history):
+            raise wrong("E201", "history holds the same round twice, which would count its gold twice")
         return tuple(history)
     raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
 
@@ -149,7 +151,6 @@ def fit_reliability(
     tolerance: float = 1e-10,
     max_steps: int = 10_000,
     accelerate: bool = True,
-    classes: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Reliability:
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
@@ -163,9 +164,9 @@ def fit_reliability(
         raise wrong("E201", f"tolerance is {tolerance!r}. It is a relative change, such as 1e-10")
     if max_steps < 1:
         raise wrong("E201", f"max_steps is {max_steps!r}. At least one step is needed")
-    step_tolerance = 1e-9 if tolerance <= 1e-8 else None
+    step_tolerance = 1e-11 if tolerance <= 1e-8 else None
     options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
-    return fit_with(history_rounds(history), options, classes, progress)
+    return fit_with(history_rounds(history), options, None, progress)
 
 
 def fit_with(
@@ -177,16 +178,21 @@ def fit_with(
     """`fit_reliability` with checked options and, if given, the classes that current rounds share."""
     named = tuple(classes) if classes is not None else common_classes(rounds)
     labelers = tuple(sorted({name for one in rounds for name in one.labelers}))
+    if not labelers:
+        raise unsupported("E303", "no labeler of history is left whose labels could be used")
     counted = count(rounds, labelers, named)
     if not (counted.patterns.gold >= 0).any():
-        names = ", ".join(repr(one.name) for one in rounds[:3])
-        message = (
-            f"history ({names}) has no gold, so nothing tells how its labelers err. Add gold for some of its items"
-        )
-        raise unsupported("E302", message)
+        raise no_gold(rounds)
     fit = fit_anchored(counted.patterns, len(named), options, progress)
     findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
     return Reliability(rounds, labelers, named, counted, fit, options, findings)
+
+
+def no_gold(rounds: Sequence[Round]) -> SupportError:
+    """The refusal of a history without gold."""
+    names = ", ".join(repr(one.name) for one in rounds[:3])
+    message = f"history ({names}) has no gold, so nothing tells how its labelers err. Add gold for some of its items"
+    return unsupported("E302", message)
 
 
 def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:

@@ -17,7 +17,16 @@ from hero_eval.reading.columns import absent, number_problems
 from hero_eval.reading.frames import from_frames
 from hero_eval.reading.options import make_options
 from hero_eval.reading.validate import Contents, parse_round
-from hero_eval.reading.values import BINARY_WORDS, count_of, in_class_order, listed
+from hero_eval.reading.values import (
+    BINARY_WORDS,
+    answer_text,
+    canonical,
+    count_of,
+    in_class_order,
+    is_binary,
+    listed,
+    number,
+)
 
 
 class Round:
@@ -134,6 +143,12 @@ class Round:
         """The column as text, one for each item; null is ""."""
         return to_texts(self._column(name))
 
+    def words(self, name: str) -> list[str]:
+        """The column as words, one for each item, with all ways of saying yes and no made alike; null is ""."""
+        texts = [answer_text(text) or "" for text in self.texts(name)]
+        binary = is_binary(text for text in texts if text)
+        return [canonical(text, binary=binary) for text in texts]
+
     def flags(self, name: str) -> NDArray[np.bool_]:
         """(n_items,) a yes/no column. InputError E112 if a value is missing or is neither."""
         column = self._column(name)
@@ -222,6 +237,12 @@ class Round:
         return f"<table><caption>Round {html.escape(self.name)}</caption>{rows}</table>"
 
 
+def spelled(value: object, classes: Sequence[str]) -> str:
+    """A class as a caller may write it (4, 4.0, True, "Yes") in the spelling of `classes`."""
+    text = answer_text(value, frozenset(classes)) or ""
+    return text if text in classes else canonical(text, binary=tuple(classes) == ("0", "1"))
+
+
 def common_classes(rounds: Sequence[Round]) -> tuple[str, ...]:
     """The classes that these rounds share, in order: as given, else 0 and 1, else the answers seen, sorted.
 
@@ -237,6 +258,7 @@ def common_classes(rounds: Sequence[Round]) -> tuple[str, ...]:
         classes = ("0", "1")
     else:
         _refuse_mixed_spelling(rounds, seen)
+        _refuse_unrelated(rounds)
         classes = in_class_order(seen)
     if len(classes) < 2:
         names = name_some([one.name for one in rounds])
@@ -283,6 +305,20 @@ def _refuse_mixed_spelling(rounds: Sequence[Round], seen: set[str]) -> None:
         f"{name_some(list(spelled.values), 12)}. "
         "Give all rounds the same classes.",
     )
+
+
+def _refuse_unrelated(rounds: Sequence[Round]) -> None:
+    """Rounds without a single answer in common, numbers apart, answer different questions."""
+    first = rounds[0]
+    for one in rounds[1:]:
+        together = [*first.values, *one.values]
+        if set(first.values) & set(one.values) or all(number(value) is not None for value in together):
+            continue
+        raise wrong(
+            "E205",
+            f"rounds {first.name!r} and {one.name!r} have no answer in common: {name_some(list(first.values))} and "
+            f"{name_some(list(one.values))}. If they ask the same question, give all rounds the same classes.",
+        )
 
 
 def _positive_last(rounds: Sequence[Round], classes: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION
 
+GATE_CLOSED = 4
+
 if TYPE_CHECKING:
     from hero_eval.reliability import Reliability
 
@@ -27,50 +29,89 @@ class Ask:
     method: str | None = None
     penalty: float | None = None
     level: float = 0.95
-    interval: str = "influence"
+    interval: str | None = None
+    cluster: str | None = None
+    replicates: int | None = None
+    seed: int | None = None
 
     def problems(self) -> Problems:
         """What is wrong with the options, known before anything is read."""
         from hero_eval.targets.question import Options
 
         found = Problems()
-        found.attempt(self._check_method)
+        found.attempt(lambda: Options(method=self.method))
         found.attempt(lambda: Options(penalty=self.penalty))
         found.attempt(lambda: Options(level=self.level))
-        found.attempt(lambda: Options(interval=self.interval))
+        found.attempt(
+            lambda: Options(interval=self.interval, cluster=self.cluster, replicates=self.replicates, seed=self.seed)
+        )
         return found
 
-    def _check_method(self) -> None:
-        from hero_eval.methods.registry import all_methods
-
-        if self.method is not None and self.method not in all_methods():
-            raise wrong("E201", f"method is {self.method!r}. Known: {', '.join(all_methods())}")
-
     def arguments(self) -> dict[str, Any]:
-        return {"method": self.method, "penalty": self.penalty, "level": self.level, "interval": self.interval}
+        return asdict(self)
 
 
-def estimate(data: Data, ask: Ask, *, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Gate:
+    """A release gate: passed only where the data make us sure enough."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def check(self, result: hero.Estimate) -> str | None:
+        """A sentence if the gate is not passed: the one-sided bound at the level is on the wrong side."""
+        low, high = result.interval(side="lower")[0], result.interval(side="upper")[1]
+        at = f"at level {result.level:.4g}"
+        if self.least is not None and not low >= self.least:
+            sure = result.probability_above(self.least)
+            may = f"{result.what} may be as low as {low:.4f} {at}; {self.least:g} was asked"
+            return f"gate closed: {may} (we are {sure:.1%} sure that it is above)"
+        if self.most is not None and not high <= self.most:
+            sure = result.probability_below(self.most)
+            may = f"{result.what} may be as high as {high:.4f} {at}; {self.most:g} was allowed"
+            return f"gate closed: {may} (we are {sure:.1%} sure that it is below)"
+        return None
+
+    def enforce(self, results: Sequence[hero.Estimate]) -> None:
+        """Say what failed on stderr and leave with the gate's own exit code."""
+        import typer
+
+        failed = [sentence for sentence in map(self.check, results) if sentence is not None]
+        for sentence in failed:
+            typer.echo(sentence, err=True)
+        if failed:
+            raise typer.Exit(GATE_CLOSED)
+
+
+def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        result = hero.estimate_rate(
-            rounds.currents[0],
-            rounds.history,
-            covariates=rounds.covariates,
-            text=rounds.text,
-            positive=rounds.positive,
-            progress=doing.step,
-            **ask.arguments(),
-        )
-    show_json(result.to_dict()) if as_json else show(pages.estimate(result))
+        options = ask.arguments() | {
+            "covariates": rounds.covariates,
+            "text": rounds.text,
+            "positive": rounds.positive,
+            "progress": doing.step,
+        }
+        current = rounds.currents[0]
+        if by is not None:
+            several = hero.estimate_rate(current, rounds.history, by=by, **options)
+            results, document, page = list(several.values()), several.to_dict(), pages.family(several)
+        else:
+            result = hero.estimate_rate(current, rounds.history, **options)
+            results, document, page = [result], result.to_dict(), pages.estimate(result)
+    show_json(document) if as_json else show(page)
+    gate.enforce(results)
 
 
-def compare(data: Data, ask: Ask, *, as_json: bool) -> None:
+def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     """One round: all methods. Two rounds: their difference."""
     problems = ask.problems()
     if len(data.currents) == 1 and ask.method is not None:
         message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
+        problems.attempt(lambda: _refuse("E204", message))
+    if len(data.currents) == 1 and gate != Gate():
+        message = "a gate needs one number: use it with hero estimate, or with two rounds"
         problems.attempt(lambda: _refuse("E204", message))
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
@@ -83,13 +124,16 @@ def compare(data: Data, ask: Ask, *, as_json: bool) -> None:
         }
         if len(rounds.currents) == 1:
             del options["method"]
+            results: list[hero.Estimate] = []
             methods = hero.compare_methods(rounds.currents[0], rounds.history, **options)
             document, page = methods.to_dict(), pages.methods_of_round(methods)
         else:
             a, b = rounds.currents
             result = hero.estimate_difference(a, b, rounds.history, **options)
+            results = [result]
             document, page = result.to_dict(), pages.difference(result, *_two_names(data.currents, a.name, b.name))
     show_json(document) if as_json else show(page)
+    gate.enforce(results)
 
 
 def _refuse(code: str, message: str) -> None:
@@ -101,7 +145,7 @@ def _two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:
     return (a, b) if a != b else (str(paths[0]), str(paths[1]))
 
 
-def win_rate(data: Data, ask: Ask, sides: dict[str, Any], *, as_json: bool) -> None:
+def win_rate(data: Data, ask: Ask, sides: dict[str, Any], gate: Gate, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
@@ -115,6 +159,7 @@ def win_rate(data: Data, ask: Ask, sides: dict[str, Any], *, as_json: bool) -> N
             **ask.arguments(),
         )
     show_json(result.to_dict()) if as_json else show(pages.estimate(result))
+    gate.enforce([result])
 
 
 def moderation(data: Data, ask: Ask, *, as_json: bool) -> None:

@@ -86,6 +86,7 @@ def _page(example: Example) -> Page:
         Heading("2. Every method on the new version"),
         *pages.comparison(example.methods, mark=truth),
         Line(f"┊ marks the truth, {truth:.3f}; it is known because the example is synthetic."),
+        *pages.comparison_remarks(example.methods),
         Heading("3. The estimate"),
         Facts(pages.estimate_facts(example.answer)),
         *remarks(example.answer.findings),

@@ -74,10 +74,16 @@ def estimate(
     text: given.TextColumn = None,
     penalty: given.Penalty = None,
     level: given.Level = 0.95,
-    interval: given.Interval = "influence",
+    interval: given.Interval = None,
+    cluster: given.Cluster = None,
+    replicates: given.Replicates = None,
+    seed: given.Seed = None,
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    by: given.By = None,
+    fail_below: given.FailBelow = None,
+    fail_above: given.FailAbove = None,
     json: given.AsJson = False,
 ) -> None:
     """How often the gold answer would be the positive class, with an interval."""
@@ -85,7 +91,13 @@ def estimate(
     from hero_eval.cli.inputs import Data
 
     data = Data([current], history or (), column or (), classes, positive, covariates, text)
-    actions.estimate(data, actions.Ask(method, penalty, level, interval), as_json=json)
+    actions.estimate(
+        data,
+        actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
+        actions.Gate(fail_below, fail_above),
+        by,
+        as_json=json,
+    )
 
 
 @app.command(
@@ -110,10 +122,15 @@ def compare(
     text: given.TextColumn = None,
     penalty: given.Penalty = None,
     level: given.Level = 0.95,
-    interval: given.Interval = "influence",
+    interval: given.Interval = None,
+    cluster: given.Cluster = None,
+    replicates: given.Replicates = None,
+    seed: given.Seed = None,
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    fail_below: given.FailBelow = None,
+    fail_above: given.FailAbove = None,
     json: given.AsJson = False,
 ) -> None:
     """Every method on one round, or the difference between two models."""
@@ -122,7 +139,12 @@ def compare(
 
     rounds = [a] if b is None else [a, b]
     data = Data(rounds, history or (), column or (), classes, positive, covariates, text)
-    actions.compare(data, actions.Ask(method, penalty, level, interval), as_json=json)
+    actions.compare(
+        data,
+        actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
+        actions.Gate(fail_below, fail_above),
+        as_json=json,
+    )
 
 
 @app.command(
@@ -150,9 +172,14 @@ def winrate(
     text: given.TextColumn = None,
     penalty: given.Penalty = None,
     level: given.Level = 0.95,
-    interval: given.Interval = "influence",
+    interval: given.Interval = None,
+    cluster: given.Cluster = None,
+    replicates: given.Replicates = None,
+    seed: given.Seed = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    fail_below: given.FailBelow = None,
+    fail_above: given.FailAbove = None,
     json: given.AsJson = False,
 ) -> None:
     """How often model A wins side by side against model B."""
@@ -161,7 +188,13 @@ def winrate(
 
     data = Data([current], history or (), column or (), classes, None, covariates, text)
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
-    actions.win_rate(data, actions.Ask(method, penalty, level, interval), sides, as_json=json)
+    actions.win_rate(
+        data,
+        actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
+        sides,
+        actions.Gate(fail_below, fail_above),
+        as_json=json,
+    )
 
 
 @app.command(
@@ -180,7 +213,10 @@ def moderation(
     text: given.TextColumn = None,
     penalty: given.Penalty = None,
     level: given.Level = 0.95,
-    interval: given.Interval = "influence",
+    interval: given.Interval = None,
+    cluster: given.Cluster = None,
+    replicates: given.Replicates = None,
+    seed: given.Seed = None,
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
@@ -191,7 +227,7 @@ def moderation(
     from hero_eval.cli.inputs import Data
 
     data = Data([current], history or (), column or (), classes, positive, covariates, text, flag, one_positive=True)
-    actions.moderation(data, actions.Ask(method, penalty, level, interval), as_json=json)
+    actions.moderation(data, actions.Ask(method, penalty, level, interval, cluster, replicates, seed), as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero labelers rounds/march rounds/april")

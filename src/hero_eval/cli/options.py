@@ -104,11 +104,58 @@ Level = Annotated[
     typer.Option(metavar="SHARE", help="Confidence level of the intervals.", rich_help_panel=_ESTIMATE),
 ]
 Interval = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="KIND",
-        help="influence, or paper: as published, with reliabilities taken as known (too short).",
+        help="influence, profile, bootstrap, or paper (as published, too short); without it the one that is safe here.",
         rich_help_panel=_ESTIMATE,
+        show_default=False,
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Items with the same value here (a prompt, say) are not independent; `item` takes the ids themselves.",
+        rich_help_panel=_ESTIMATE,
+        show_default=False,
+    ),
+]
+Replicates = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Bootstrap replicates, 1,000 by default.", rich_help_panel=_ESTIMATE, show_default=False
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Seed of the bootstrap.", rich_help_panel=_ESTIMATE, show_default=False),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="One estimate for each value of this column, with intervals that hold together.",
+        rich_help_panel=_ESTIMATE,
+        show_default=False,
+    ),
+]
+FailBelow = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Exit with 4 unless we are sure, at the level, that the value is at least X.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+FailAbove = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Exit with 4 unless we are sure, at the level, that the value is at most X.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
     ),
 ]
 AsJson = Annotated[

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hero_eval.methods.registry import Method
     from hero_eval.reliability import Reliability
     from hero_eval.targets.comparison import Comparison
+    from hero_eval.targets.family import Family
     from hero_eval.targets.moderation import Moderation
 
 LONGEST_NAME = 20
@@ -31,6 +32,17 @@ def estimate(result: Estimate) -> Page:
     if len(result.distribution) > 2:
         page.append(_values("class", result.distribution, (0.0, 1.0)))
     return page + remarks(result.findings)
+
+
+def family(result: Family) -> Page:
+    """One row a group, and what their intervals mean together."""
+    first = next(iter(result.values()))
+    quantity = first.what.split(" where ")[0]
+    title = (
+        f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {words.percent(result.level)}."
+    )
+    page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
+    return [*page, Facts(how(first)[:1]), *remarks(result.findings)]
 
 
 def estimate_facts(result: Estimate) -> list[tuple[str, str]]:
@@ -65,8 +77,8 @@ def how(result: Estimate) -> list[tuple[str, str]]:
 
 
 def _interval_name(result: Estimate) -> str:
-    kind = ", as in the paper" if result.interval_kind == "paper" else ""
-    return f"{words.percent(result.level)} interval{kind}"
+    kinds = {"paper": ", as in the paper", "profile": ", profile", "bootstrap": ", bootstrap"}
+    return f"{words.percent(result.level)} interval{kinds.get(result.interval_kind, '')}"
 
 
 def _values(
@@ -205,9 +217,15 @@ def _skill(row: Mapping[str, Any]) -> str:
     return f"{row['discrimination']:5.2f}  {row['quality']}"
 
 
-def _with_error(row: Mapping[str, Any], name: str) -> str:
+def _places(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Two, or as many as keep every standard error from looking like 0."""
+    errors = [value for row in rows for key, value in row.items() if key.endswith("_se") and value]
+    return next((places for places in (2, 3) if all(round(error, places) for error in errors)), 4)
+
+
+def _with_error(row: Mapping[str, Any], name: str, places: int) -> str:
     error = row[f"{name}_se"]
-    return words.give_or_take(row[name], float("nan") if error is None else error)
+    return words.give_or_take(row[name], float("nan") if error is None else error, places)
 
 
 def _two_classes(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -217,19 +235,21 @@ def _two_classes(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
         Column("specificity", "left"),
         Column("discrimination", "left"),
     ]
-    sides = ("sensitivity", "specificity")
-    return [Table(columns, [[*_base(row), *(_with_error(row, side) for side in sides), _skill(row)] for row in rows])]
+    sides, places = ("sensitivity", "specificity"), _places(rows)
+    cells = [[*_base(row), *(_with_error(row, side, places) for side in sides), _skill(row)] for row in rows]
+    return [Table(columns, cells)]
 
 
 def _more_classes(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Page:
     """Discrimination first, then how often each class is named rightly, a few classes at a time."""
     columns = [*_LABELER, Column("discrimination", "left")]
     page: Page = [Table(columns, [[*_base(row), _skill(row)] for row in rows])]
+    places = _places(rows)
     for start in range(0, len(classes), CLASSES_A_TABLE):
         some = classes[start : start + CLASSES_A_TABLE]
         page.append(Line(f"Share of each gold class that is answered rightly: {', '.join(map(repr, some))}"))
         heads = [Column("labeler", "left", cut=True), *(Column(_short(name), "left") for name in some)]
-        cells = [[row["labeler"], *(_with_error(row, f"right_{name}") for name in some)] for row in rows]
+        cells = [[row["labeler"], *(_with_error(row, f"right_{name}", places) for name in some)] for row in rows]
         page.append(Table(heads, cells))
     return page
 

@@ -35,7 +35,7 @@ def give_or_take(value: float, error: float, places: int = 2) -> str:
 
 def percent(share: float) -> str:
     """0.95 as 95%, 0.999 as 99.9%."""
-    return f"{100 * share:g}%"
+    return f"{100 * share:.4g}%"
 
 
 def count(number: int, what: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hero_eval.round import Round
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Counted:
     """Patterns of one or several rounds; `kept` (all items) says which items have a label by these labelers."""
 

@@ -6,35 +6,46 @@ import numpy as np
 
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.history import HistoryFit, fit_without_gold
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats
-from hero_eval.model.score import relative_likelihood, scores
+from hero_eval.model.score import edge_point, relative_likelihood, scores
 
 
-@method("dawid_skene", "Dawid and Skene's EM on the current round alone, without gold")
+def _fit(evidence: Evidence) -> HistoryFit:
+    return fit_without_gold(evidence.current_all, evidence.n_classes, evidence.em, evidence.progress)
+
+
+def rates(evidence: Evidence) -> Floats:
+    return _fit(evidence).latent.class_weights()
+
+
+@method("dawid_skene", "Dawid and Skene's EM on the current round alone, without gold", rates)
 def dawid_skene(evidence: Evidence) -> Fit:
     patterns = evidence.current_all
-    fitted = fit_without_gold(patterns, evidence.n_classes, evidence.em, evidence.progress)
-    rates = fitted.latent.class_weights()
+    fitted = _fit(evidence)
+    found = fitted.latent.class_weights()
     likelihood = relative_likelihood(class_log_likelihood(patterns, fitted.latent))
-    psi = scores(likelihood, rates)
+    psi = scores(likelihood, found)
     curvature = (psi * patterns.counts[:, None]).T @ psi / patterns.total
     known = patterns.to_items(psi @ np.linalg.pinv(curvature, hermitian=True)) / patterns.total
     influence = fitted.information.item_influence(fitted.information.solve(_rate_gradient(evidence.n_classes, fitted)))
     finding = Finding(
         "F308", "dawid_skene learns its labelers from the current round alone; no gold anchors the classes"
     )
+    on_edge = bool(found.min() <= evidence.em.clip * 1.001)
+    found_weak = [weak_finding("the labels alone do not pin the labelers down")] if fitted.information.is_weak else []
     return Fit(
-        rates,
-        rates,
+        found,
+        edge_point(found, patterns.total) if on_edge else found,
         influence,
         None,
         known,
-        on_edge=bool(rates.min() <= evidence.em.clip * 1.001),
+        on_edge=on_edge,
         on_all=True,
         report=fitted.report,
-        findings=(finding,),
+        findings=(finding, *found_weak),
     )
 
 

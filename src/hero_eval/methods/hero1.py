@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from hero_eval.methods.registry import Evidence, Fit, method
 from hero_eval.methods.stage_b import carried_fit, carry
+from hero_eval.model.patterns import Floats
 
 
-@method("hero1", "anchored EM on history, carried to the current round", needs=("history gold",))
+def rates(evidence: Evidence) -> Floats:
+    return carry(evidence.current, evidence.anchored).root.rates
+
+
+@method("hero1", "anchored EM on history, carried to the current round", rates, needs=("history gold",))
 def hero1(evidence: Evidence) -> Fit:
     return carried_fit(carry(evidence.current, evidence.anchored))

@@ -15,22 +15,28 @@ from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, method
 from hero_eval.methods.stage_b import Carried, carry, fit_findings
 from hero_eval.model.control import FEW, Control, Covariates, fit_control, mean_shift, prepare
 from hero_eval.model.patterns import Floats
-from hero_eval.model.score import edge_point, solve_rates
+from hero_eval.model.score import Root, edge_point, solve_rates
 
 
-@method("hero2", "HERO-1 sharpened by covariates that both rounds share", needs=("history gold", "covariates"))
+def _tilted(evidence: Evidence) -> tuple[Carried, Covariates, Control, Root]:
+    """HERO-1, the covariates, their regression, and the root of the tilted score."""
+    carried = carry(evidence.current, evidence.anchored)
+    ready = ready_covariates(evidence)
+    psi_items = carried.psi(carried.pilot)[evidence.current.row_of_item]
+    control = fit_control(psi_items, ready.current, evidence.current.item_weight, _penalty(evidence))
+    return carried, ready, control, solve_rates(carried.likelihood, evidence.current.counts, control.tilt)
+
+
+def rates(evidence: Evidence) -> Floats:
+    return _tilted(evidence)[3].rates
+
+
+@method("hero2", "HERO-1 sharpened by covariates that both rounds share", rates, needs=("history gold", "covariates"))
 def hero2(evidence: Evidence) -> Fit:
     columns = evidence.covariates
     assert columns is not None
-    assert evidence.history is not None
-    carried = carry(evidence.current, evidence.anchored)
-    penalty = _penalty(evidence)
-    ready = ready_covariates(evidence)
-    pilot = carried.inside
-    psi_items = carried.psi(pilot)[evidence.current.row_of_item]
-    control = fit_control(psi_items, ready.current, evidence.current.item_weight, penalty)
-    root = solve_rates(carried.likelihood, evidence.current.counts, control.tilt)
-    inside = edge_point(root, evidence.current.total)
+    carried, ready, control, root = _tilted(evidence)
+    inside = edge_point(root.rates, evidence.current.total) if root.on_edge else root.rates
     current, history, paper = _influences(evidence, carried, ready, control, inside)
     return Fit(
         rates=root.rates,
@@ -40,7 +46,7 @@ def hero2(evidence: Evidence) -> Fit:
         paper=paper,
         on_edge=root.on_edge,
         report=carried.learned.report,
-        findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, penalty)),
+        findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, _penalty(evidence))),
     )
 
 
@@ -68,17 +74,17 @@ def ready_covariates(evidence: Evidence) -> Covariates:
 
 
 def _influences(
-    evidence: Evidence, carried: Carried, ready: Covariates, control: Control, rates: Floats
+    evidence: Evidence, carried: Carried, ready: Covariates, control: Control, at: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Influence of current items (n, K-1), of history items (N, K-1), and the paper's, with all but scores known."""
     patterns, history = evidence.current, evidence.history
     assert history is not None
     total = patterns.total
     weight = patterns.item_weight[:, None]
-    inverse = carried.inverse_information(rates)
+    inverse = carried.inverse_information(at)
     pilot = carried.inside
     pilot_inverse = carried.inverse_information(pilot)
-    psi = carried.psi(rates)[patterns.row_of_item]
+    psi = carried.psi(at)[patterns.row_of_item]
     direct = psi - ready.current @ control.gamma
     direct = direct - (weight * direct).sum(axis=0) / total  # nonzero only off an edge
     mean = patterns.item_weight @ ready.current / total
@@ -89,7 +95,7 @@ def _influences(
     through_gamma = through_gamma + pilot_psi @ pilot_inverse @ bend.T
     current = weight * (direct - through_gamma) @ inverse / total
     paper = weight * direct @ inverse / total
-    gradient = carried.mean_gradients(rates) - _tilt_gradient(carried, along, pilot, pilot_inverse, bend)
+    gradient = carried.mean_gradients(at) - _tilt_gradient(carried, along, pilot, pilot_inverse, bend)
     information = carried.learned.information
     by_reliability = information.item_influence(information.solve(gradient) @ inverse)
     return current, by_reliability + _mean_influence(evidence, ready, control) @ inverse, paper
@@ -131,7 +137,8 @@ def _covariate_findings(
         message = "no covariate is left: HERO-2 is HERO-1 here"
         found.append(Finding("F401", message, {"columns": list(columns.names)}))
         return found
-    missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(ready.history_seen.mean())
+    in_history = ready.history_seen if columns.in_scope is None else ready.history_seen[columns.in_scope]
+    missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(in_history.mean())
     if max(missing) > 0:
         message = (
             f"covariate values are missing ({missing[0]:.1%} in current, {missing[1]:.1%} in history); "
@@ -145,11 +152,13 @@ def _covariate_findings(
     return found if shift is None else [*found, shift]
 
 
-def shift_finding(columns: CovariateColumns, ready: Covariates, evidence: Evidence) -> Finding | None:
-    """A mean that moved by more than chance allows (5% over all covariates) is carried straight into HERO-2."""
+def shift_finding(
+    columns: CovariateColumns, ready: Covariates, evidence: Evidence, level: float = 0.05
+) -> Finding | None:
+    """A mean that moved by more than chance allows (`level` over all covariates) is carried straight into HERO-2."""
     assert evidence.history is not None
     z = mean_shift(ready, evidence.current.item_weight, evidence.history.item_weight)
-    bound = stats.norm.isf(0.025 / max(len(z), 1))
+    bound = stats.norm.isf(level / 2 / max(len(z), 1))
     moved = [columns.names[c] for c, value in zip(ready.kept, z, strict=True) if abs(value) > bound]
     if not moved:
         return None

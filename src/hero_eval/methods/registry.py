@@ -14,12 +14,13 @@ from typing import Literal
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
+from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Bools, Floats, Patterns
 
 Need = Literal["history gold", "covariates"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CovariateColumns:
     """Covariates of both rounds as they came, current (n, d) and history (N, d), nan = missing; texts share a scale."""
 
@@ -27,9 +28,11 @@ class CovariateColumns:
     current: Floats
     history: Floats
     common_scale: Bools
+    in_scope: Bools | None = None
+    """(N,) the history items whose covariates are meant to count; None: all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """All that a method may use.
 
@@ -45,6 +48,7 @@ class Evidence:
     penalty: float | None = None
     progress: Progress | None = None
     given: HistoryFit | None = None
+    warm: Latent | None = None
 
     @cached_property
     def anchored(self) -> HistoryFit:
@@ -52,7 +56,7 @@ class Evidence:
         if self.given is not None:
             return self.given
         assert self.history is not None
-        return fit_anchored(self.history, self.n_classes, self.em, self.progress)
+        return fit_anchored(self.history, self.n_classes, self.em, self.progress, self.warm)
 
     @cached_property
     def gold_only(self) -> HistoryFit:
@@ -60,7 +64,7 @@ class Evidence:
         return fit_gold_proportions(self.history, self.n_classes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Class rates and each item's influence on rates[1:].
 
@@ -88,19 +92,23 @@ class Method:
     summary: str
     needs: tuple[Need, ...]
     run: Callable[[Evidence], Fit]
+    rates: Callable[[Evidence], Floats]
 
 
 METHODS: dict[str, Method] = {}
 _MODULES = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
 
 
-def method(
-    name: str, summary: str, needs: tuple[Need, ...] = ()
-) -> Callable[[Callable[[Evidence], Fit]], Callable[[Evidence], Fit]]:
-    """Enter a function into the registry."""
+Run = Callable[[Evidence], Fit]
 
-    def enter(run: Callable[[Evidence], Fit]) -> Callable[[Evidence], Fit]:
-        METHODS[name] = Method(name, summary, needs, run)
+
+def method(
+    name: str, summary: str, rates: Callable[[Evidence], Floats], needs: tuple[Need, ...] = ()
+) -> Callable[[Run], Run]:
+    """Enter a function into the registry; `rates` gives its class rates alone, for the bootstrap."""
+
+    def enter(run: Run) -> Run:
+        METHODS[name] = Method(name, summary, needs, run, rates)
         return run
 
     return enter

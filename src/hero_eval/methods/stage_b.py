@@ -15,7 +15,7 @@ from hero_eval.model.patterns import Floats, Patterns
 from hero_eval.model.score import Root, edge_point, relative_likelihood, scores, solve_rates
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Carried:
     """The current round seen through history's reliabilities: likelihood (P, K) and the HERO-1 root."""
 
@@ -26,14 +26,28 @@ class Carried:
 
     @property
     def inside(self) -> Floats:
-        return edge_point(self.root, self.patterns.total)
+        """The rates, or a point just off the edge if they lie on it."""
+        return edge_point(self.root.rates, self.patterns.total) if self.root.on_edge else self.root.rates
+
+    @property
+    def pilot(self) -> Floats:
+        """The rates at which HERO-2 takes its pilot scores: the root, off exact zero so that scores are numbers."""
+        held = np.maximum(self.root.rates, 1e-12)
+        off: Floats = held / held.sum()
+        return off
 
     def psi(self, rates: Floats) -> Floats:
         return scores(self.likelihood, rates)
 
     def inverse_information(self, rates: Floats) -> Floats:
-        """I^-1 (K-1, K-1); a flat likelihood has none, and the pseudo-inverse would hide that: nan."""
+        """I^-1 (K-1, K-1); a flat likelihood has none, and the pseudo-inverse would hide that: nan.
+
+        On an edge the item that `edge_point` shares out evenly is counted in, as seen outright.
+        """
         information = rates_information(self.likelihood, self.patterns.counts, rates)
+        if self.root.on_edge:
+            seen = np.diag(1.0 / rates)[:, 1:] - np.eye(len(rates))[:, :1] / rates[0]  # scores of items of known class
+            information = information + seen.T @ seen / len(rates) / (self.patterns.total + 1.0)
         values = np.linalg.eigvalsh(information)
         if values.min() <= 1e-12 * max(values.max(), 1.0):
             return np.full_like(information, np.nan)
@@ -78,11 +92,12 @@ def carried_fit(carried: Carried) -> Fit:
 
 
 def fit_findings(carried: Carried) -> tuple[Finding, ...]:
-    found = []
     if not carried.root.converged:
-        message = "the current labels do not tell the classes apart: every rate fits them equally well"
-        found.append(Finding("F303", message))
-    elif carried.learned.information.is_weak:
-        message = "history does not pin the labelers' reliabilities down; the interval is only indicative"
-        found.append(Finding("F303", message))
-    return tuple(found)
+        return (weak_finding("the current labels do not tell the classes apart: every rate fits them equally well"),)
+    if carried.learned.information.is_weak:
+        return (weak_finding("history does not pin the labelers' reliabilities down"),)
+    return ()
+
+
+def weak_finding(what: str) -> Finding:
+    return Finding("F303", f"{what}; the interval is only indicative")

@@ -20,7 +20,7 @@ from hero_eval.model.patterns import Bools, Floats
 FEW = 20  # with at least this many items for each covariate no penalty is needed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Covariates:
     """Covariates of both rounds, ready to use, with what was dropped.
 
@@ -38,7 +38,7 @@ class Covariates:
     absent: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Control:
     """The regression: gamma (d, K-1), tilt (K-1,), the penalty, and its effective number of covariates."""
 

@@ -29,7 +29,7 @@ class EMOptions:
 
     clip: float = 1e-3
     tolerance: float = 1e-10
-    step_tolerance: float | None = 1e-9
+    step_tolerance: float | None = 1e-11
     max_steps: int = 10_000
     accelerate: bool = True
     plain_steps: int = 0
@@ -142,9 +142,9 @@ def climb(
 ) -> tuple[Floats, EMReport]:
     """Iterate an EM map to its fixed point, accelerated or plain.
 
-    `step` gives the image of a point and the likelihood AT the point; `within` brings an extrapolated point back into the
-    parameter space. Points are vectors of probabilities: near a bound their steps shrink, so that one such does not rule
-    the length of a leap.
+    `step` gives the image of a point and the likelihood AT the point; `within` brings an extrapolated point back into
+    the parameter space. Points are vectors of probabilities: near a bound their steps shrink, so that one such does
+    not rule the length of a leap.
     """
     path: list[float] = []
     at, n_steps, change, reach = start, 1, np.inf, _FIRST_REACH
@@ -159,7 +159,7 @@ def climb(
         if change < options.tolerance and _small_step(at, ahead, options):
             path.append(next_likelihood)
             return ahead, EMReport(n_steps, change, True, next_likelihood, tuple(path))
-        leaping = options.accelerate and n_steps > options.plain_steps
+        leaping = options.accelerate and options.plain_steps < n_steps < options.max_steps
         leapt, reach = _leap(at, ahead, further, reach) if leaping else (None, reach)
         at, ahead, likelihood = ahead, further, next_likelihood
         if leapt is not None:

@@ -20,7 +20,7 @@ from hero_eval.model.patterns import Floats, Patterns
 Progress = Callable[[int, float], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HistoryFit:
     """Patterns, the model fitted to them, how the fit went (None: no iteration needed), and its bound and prior."""
 
@@ -36,10 +36,14 @@ class HistoryFit:
 
 
 def fit_anchored(
-    patterns: Patterns, n_classes: int, options: EMOptions, progress: Progress | None = None
+    patterns: Patterns,
+    n_classes: int,
+    options: EMOptions,
+    progress: Progress | None = None,
+    warm: Latent | None = None,
 ) -> HistoryFit:
-    """Algorithm 1, stage A: start from the gold rows, then EM over all rows with the gold held fixed."""
-    start = gold_start(patterns, n_classes, options.clip)
+    """Algorithm 1, stage A: start from the gold rows (or warm), then EM over all rows with the gold held fixed."""
+    start = gold_start(patterns, n_classes, options.clip) if warm is None else warm
     latent, report = run_em(patterns, start, options, progress)
     return HistoryFit(patterns, latent, report, options.clip)
 

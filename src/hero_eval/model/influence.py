@@ -27,9 +27,11 @@ from hero_eval.model.score import scores
 
 DENSE_LIMIT = 2_500
 _AT_BOUND = 1.0 + 1e-6
+_SPECTRUM_LIMIT = 400
+_WEAK_SHARE = 1e-4  # of the information that seeing all states would give
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coordinates:
     """The derivative of every log-probability in its logits, and which logits are free.
 
@@ -236,10 +238,16 @@ class Information:
 
     @cached_property
     def is_weak(self) -> bool:
-        """True when the data do not pin the reliabilities down (H is not positive definite)."""
+        """True when some direction of the parameters has next to no information left after not seeing the states."""
         if self.n_parameters == 0 or not self.is_dense:
             return False
-        return self._factor[1]
+        if self._factor[1] or self.n_parameters > _SPECTRUM_LIMIT:
+            return self._factor[1]
+        complete_weights, complete_answers = self._complete()
+        answers = np.einsum("jscc->jcs", complete_answers).reshape(-1, self.latent.n_states)
+        scale = 1.0 / np.sqrt(np.maximum(self.at.pack(np.diag(complete_weights), answers), 1e-12))
+        kept = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
+        return bool(kept.min() < _WEAK_SHARE)
 
     def solve(self, right: Floats) -> Floats:
         """H^-1 @ right for right (p, m); nan where the right side is unknown."""

@@ -1,14 +1,14 @@
 """History and current round fitted together: one likelihood for the reliabilities and the current class rates.
 
-The reliabilities are shared; history's state weights and the current rates are free of each other. Fixing a linear function
-of the rates and maximising over all the rest gives its profile likelihood, whose drop from the maximum measures how
-implausible that value is without leaning on a normal approximation.
+The reliabilities are shared; history's state weights and the current rates are free of each other. Fixing a linear
+function of the rates and maximising over all the rest gives its profile likelihood, whose drop from the maximum
+measures how implausible that value is without leaning on a normal approximation.
 Shapes: P patterns (history's, then current's), J labelers, L answers, S states, K classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +19,11 @@ from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 
 _FURTHEST = 20.0  # on the logit scale: 2e-9 from the edge
+_FAR_ROOT = 3.3  # an interval of 99.9%
+_ROOT_STEP = 0.6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Joint:
     """History's model and the current rates (K,)."""
 
@@ -29,7 +31,7 @@ class Joint:
     rates: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fixed:
     """Hold  contrast . rates  at `value`."""
 
@@ -37,7 +39,7 @@ class Fixed:
     value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Both:
     """History and current as one set of patterns; the first `n_history` rows are history's."""
 
@@ -59,10 +61,8 @@ def stack(history: Patterns, current: Patterns, latent: Latent) -> Both:
     return Both(patterns, history.n_rows, state_barrier(patterns.gold, latent.state_class))
 
 
-def fit_joint(
-    both: Both, start: Joint, options: EMOptions, fixed: Fixed | None = None, pseudo: Floats | None = None
-) -> tuple[Joint, EMReport]:
-    """Maximise the joint likelihood (plus pseudo-answers (J, L, S), if given), maybe with a function of the rates held."""
+def fit_joint(both: Both, start: Joint, options: EMOptions, fixed: Fixed | None = None) -> tuple[Joint, EMReport]:
+    """Maximise the joint likelihood, maybe with a function of the rates held at a value."""
     shape, state_class = start.latent.answers.shape, start.latent.state_class
     n_states, n_classes = start.latent.n_states, len(start.rates)
 
@@ -73,9 +73,7 @@ def fit_joint(
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
         post, likelihood = _expect(both, at)
-        if pseudo is not None:
-            likelihood += float((pseudo * np.log(at.latent.answers)).sum())
-        return _vector(_maximise(both, post, at, options.clip, fixed, pseudo)), likelihood
+        return _vector(_maximise(both, post, at, options.clip, fixed)), likelihood
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
@@ -106,12 +104,9 @@ def _expect(both: Both, at: Joint) -> tuple[Floats, float]:
     return joint, float(both.patterns.counts @ (np.log(total) + top)[:, 0])
 
 
-def _maximise(
-    both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | None, pseudo: Floats | None
-) -> Joint:
+def _maximise(both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | None) -> Joint:
     expected = post * both.patterns.counts[:, None]
-    cells = both.patterns.to_cells(expected)
-    answers = floored_shares(cells if pseudo is None else cells + pseudo, clip, axis=1)
+    answers = floored_shares(both.patterns.to_cells(expected), clip, axis=1)
     if np.isnan(np.add.reduce(answers, axis=None)):
         answers = np.where(np.isnan(answers), old.latent.answers, answers)
     past, now = expected[: both.n_history].sum(axis=0), expected[both.n_history :].sum(axis=0)
@@ -130,7 +125,7 @@ def _held(counts: Floats, fixed: Fixed | None, clip: float) -> Floats:
     if fixed is None:
         return floored_shares(counts, min(clip, 1e-9), axis=0)
     gap = fixed.contrast - fixed.value
-    counts = np.maximum(counts, 1e-12)
+    counts = np.maximum(counts, 1e-9 * counts.sum())
     total = float(counts.sum())
     if len(counts) == 2:
         share = -gap[0] / (gap[1] - gap[0])
@@ -143,83 +138,45 @@ def _held(counts: Floats, fixed: Fixed | None, clip: float) -> Floats:
 
     multiplier = optimize.brentq(balance, low + edge, high - edge, xtol=1e-14 * total, rtol=8.9e-16)
     rates: Floats = counts / (total + multiplier * gap)
-    return rates / rates.sum()
+    held: Floats = rates / rates.sum()
+    return held
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Profile:
-    """The value that fits best, and where the likelihood has dropped by the level's share on either side."""
+    """Signed roots of twice the drop of the likelihood at rising places on the logit scale, and if all fits converged.
 
-    value: float
-    low: float
-    high: float
-    converged: bool
-
-
-@dataclass
-class _Running:
-    """Where the last held fit ended, from which the next one starts."""
-
-    at: Joint
-    converged: bool
-
-
-def profile_interval(
-    both: Both,
-    start: Joint,
-    contrast: Floats,
-    level: float,
-    options: EMOptions,
-    pseudo: Floats | None = None,
-) -> Profile:
-    """Values of  contrast . rates  that the joint likelihood does not reject, between the contrast's bounds."""
-    best, report = fit_joint(both, start, options, None, pseudo)
-    centre = float(contrast @ best.rates)
-    least, most = float(contrast.min()), float(contrast.max())
-    drop = float(special.chdtri(1.0, 1.0 - level)) / 2.0
-    state = _Running(best, report.converged)
-
-    def excess(scaled: float) -> float:
-        value = least + (most - least) * float(special.expit(scaled))
-        state.at, held_report = fit_joint(both, state.at, options, Fixed(contrast, value), pseudo)
-        state.converged = state.converged and held_report.converged
-        return report.log_likelihood - held_report.log_likelihood - drop
-
-    inner = min(max((centre - least) / (most - least), 1e-9), 1 - 1e-9)
-    at = float(special.logit(inner))
-    ends = []
-    for side in (-1.0, 1.0):
-        state.at = best
-        ends.append(_crossing(excess, at, drop, side))
-    low, high = (least + (most - least) * float(special.expit(end)) for end in ends)
-    return Profile(centre, low, high, state.converged)
-
-
-def _crossing(excess: Callable[[float], float], at: float, drop: float, side: float) -> float:
-    """Where `excess`, which is -drop at `at`, turns positive going out; infinity if it never does.
-
-    Values already seen are kept and not computed anew, as each comes from a fit started where the last one ended.
+    The root is 0 at the value that fits best; a root of 1.96 marks the end of a 95% interval.
     """
-    inner, below, step = at, -drop, 0.25
-    for _ in range(30):
-        outer = inner + side * step
-        if abs(outer) > _FURTHEST:
-            return side * np.inf
-        above = excess(outer)
-        if above > 0:
-            return _between(excess, inner, below, outer, above)
-        inner, below, step = outer, above, step * 1.6
-    return side * np.inf
+
+    places: Floats
+    roots: Floats
+    converged: bool
 
 
-def _between(excess: Callable[[float], float], inner: float, below: float, outer: float, above: float) -> float:
-    """The crossing in a bracket, by secants with a halving now and then."""
-    for trial in range(40):
-        guess = outer - above * (outer - inner) / (above - below)
-        if trial % 3 == 2:
-            guess = 0.5 * (inner + outer)
-        value = excess(guess)
-        inner, below, outer, above = (inner, below, guess, value) if value > 0 else (guess, value, outer, above)
-        if abs(outer - inner) < 1e-3 or abs(value) < 1e-3:
-            break
-    return outer - above * (outer - inner) / (above - below)
+def profile(both: Both, start: Joint, contrast: Floats, spacing: float, options: EMOptions) -> Profile:
+    """The profile likelihood of  contrast . rates,  walked out from its maximum; `spacing` guesses the first step."""
+    best, report = fit_joint(both, start, options)
+    least, most = float(contrast.min()), float(contrast.max())
+    share = (float(contrast @ best.rates) - least) / (most - least)
+    centre = float(special.logit(min(max(share, 1e-8), 1 - 1e-8)))
+    places, roots, converged = [centre], [0.0], report.converged
+    for side in (-1.0, 1.0):
+        place, root, step, at = centre, 0.0, spacing, best
+        while root < _FAR_ROOT and abs(place + side * step) < _FURTHEST:
+            place += side * step
+            value = least + (most - least) * float(special.expit(place))
+            at, held = fit_joint(both, at, options, Fixed(contrast, value))
+            converged = converged and held.converged
+            new_root = math.sqrt(max(0.0, 2 * (report.log_likelihood - held.log_likelihood)))
+            places.append(place)
+            roots.append(side * max(root, new_root))
+            if (
+                new_root - root > 2.5 * _ROOT_STEP and step > 0.02
+            ):  # too far for a straight line: go back and look between
+                place, step = place - side * step, 0.4 * step
+                continue
+            step *= min(max(_ROOT_STEP / max(new_root - root, 1e-3), 0.5), 2.5)
+            root = max(root, new_root)
+    order = np.argsort(places)
+    return Profile(np.array(places)[order], np.maximum.accumulate(np.array(roots)[order]), converged)

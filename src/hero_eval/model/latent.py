@@ -15,7 +15,7 @@ import numpy as np
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Latent:
     """Parameters: weights (S,), answers (J, L, S), and the class of each state (S,)."""
 

@@ -23,7 +23,7 @@ _KEY_SEED = 0x4845524F
 _DENSE_CELLS = 200_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Patterns:
     """Distinct (answers, gold) rows with counts, and the way back from items to rows.
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from hero_eval.model.patterns import Bools, Floats
 
-_TINY = 1e-300
+_TINY = 1e-150  # its square is still a number
 _MAX_STEPS = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Root:
     """Class rates (K,), which of them are held at 0 by the edge (K,), and whether the solver came to rest."""
 
@@ -51,12 +51,12 @@ def solve_rates(likelihood: Floats, counts: Floats, tilt: Floats | None = None) 
 
 def solve_binary(likelihood: Floats, counts: Floats, tilt: float = 0.0) -> Root:
     """Root of the decreasing score in mu: Newton inside a shrinking bracket; no root inside means the edge."""
-    gap = likelihood[:, 1] - likelihood[:, 0]
-    base = likelihood[:, 0]
+    no, yes = likelihood.T
+    gap = yes - no
     share = counts / counts.sum()
 
     def score(mu: float) -> tuple[float, float]:
-        psi = gap / (base + mu * gap)
+        psi = gap / ((1.0 - mu) * no + mu * yes)
         return float(share @ psi) - tilt, -float(share @ (psi * psi))
 
     low, high = 0.0, 1.0
@@ -148,10 +148,8 @@ def _climb(likelihood: Floats, share: Floats, pull: Floats, rates: Floats, step:
     return rates
 
 
-def edge_point(root: Root, n_items: float) -> Floats:
-    """Rates just inside the simplex, where influences of a root on the edge can be taken."""
-    if not root.on_edge:
-        return root.rates
+def edge_point(rates: Floats, n_items: float) -> Floats:
+    """Rates as if one more item had been shared out evenly: just inside the simplex, where influences can be taken."""
     give = 1.0 / (n_items + 1.0)
-    inside: Floats = (1.0 - give) * root.rates + give / len(root.rates)
+    inside: Floats = (1.0 - give) * rates + give / len(rates)
     return inside

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from hero_eval.confidence import Flat, Normal
 from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION, interval_around, number
+from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Bools, Floats, patterns_of_matrix
@@ -132,6 +133,8 @@ def run_study(
     jobs = [(cell, seed, first, min(first + CHUNK, count)) for cell in cells for first in range(0, count, CHUNK)]
     parts: dict[int, list[Floats]] = {cell.position: [] for cell in cells}
     done = 0
+    if progress is not None:
+        progress(0, count * len(cells))
     for (cell, _, first, last), outcome in zip(jobs, _outcomes(jobs, processes), strict=True):
         parts[cell.position].append(outcome)
         done += last - first
@@ -176,9 +179,14 @@ def _outcome(fit: Fit) -> Floats:
     variance = float((fit.current**2).sum()) + (0.0 if fit.history is None else float((fit.history**2).sum()))
     error, known = np.sqrt(variance), np.sqrt(float((fit.paper**2).sum()))
     value = float(fit.rates[1])
-    ours = interval_around(value, error, LEVEL, (0.0, 1.0), float(fit.inside[1]))
-    papers = interval_around(value, known, LEVEL, (0.0, 1.0), None)
+    ours = _interval(float(fit.inside[1]), error, logit=True)
+    papers = _interval(value, known, logit=False)
     return np.array([value, *ours, *papers])
+
+
+def _interval(centre: float, error: float, *, logit: bool) -> tuple[float, float]:
+    curve = Normal(centre, error, (0.0, 1.0), logit) if np.isfinite(error) else Flat((0.0, 1.0))
+    return curve.quantile((1 - LEVEL) / 2), curve.quantile((1 + LEVEL) / 2)
 
 
 def _simulated(design: Design, rng: np.random.Generator) -> Evidence:

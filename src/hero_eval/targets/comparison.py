@@ -15,11 +15,11 @@ from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.reliability import Reliability, fit_with, history_rounds
 from hero_eval.round import Round, common_classes
-from hero_eval.targets.question import History
+from hero_eval.targets.question import History, require_round
 from hero_eval.targets.rate import estimate_rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Estimates by method, and why the others could not be had."""
 
@@ -70,13 +70,17 @@ def compare_methods(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     level: float = 0.95,
-    interval: str = "influence",
+    interval: str | None = None,
+    cluster: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
     positive: str | Sequence[str] | None = None,
     scores: Mapping[str, float] | None = None,
     penalty: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason."""
+    require_round(current)
     history = _fitted_once(current, history, progress)
     estimates, skipped = {}, {}
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
@@ -89,6 +93,9 @@ def compare_methods(
                 method=name,
                 level=level,
                 interval=interval,
+                cluster=cluster,
+                replicates=replicates,
+                seed=seed,
                 positive=positive,
                 scores=scores,
                 progress=progress,

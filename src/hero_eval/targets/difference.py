@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from hero_eval.confidence import resampled
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
-from hero_eval.targets.question import History, Options, Question, ask, unique
-from hero_eval.targets.rate import rate_estimate
+from hero_eval.targets.intervals import interval_kind
+from hero_eval.targets.question import History, Options, Question, ask, edge_floor, unique
+from hero_eval.targets.rate import headline, rate_contrast
 
 
 def estimate_difference(
@@ -24,38 +27,52 @@ def estimate_difference(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     level: float = 0.95,
-    interval: str = "influence",
+    interval: str | None = None,
+    cluster: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
     positive: str | Sequence[str] | None = None,
     penalty: float | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     """Rate of A minus rate of B. The two rates are in `.distribution` as 'a' and 'b'."""
-    options = Options(method, covariates, text, penalty, level, interval, progress=progress)
+    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, progress=progress)
     question = ask([a, b], history, options)
     fits = question.fits()
     one, other = (
-        rate_estimate(question, current, fit, positive) for current, fit in zip(question.currents, fits, strict=True)
+        headline(question, current, fit, positive) for current, fit in zip(question.currents, fits, strict=True)
     )
-    findings = unique([*one.findings, *other.findings, *_pairing(question)])
+    kind, remark = interval_kind(question, fits, question.currents, linear=False)
+    findings = unique([*one.findings, *other.findings, *_pairing(question), *remark])
     low, high = one.bounds
+    value, influence = one.value - other.value, one.influence - other.influence
+    curve = None
+    if kind == "bootstrap":
+        contrast = rate_contrast(question, positive)
+        drawn = question.replicates.rates
+        curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.units())
     difference = question.finish(
         "difference",
         f"difference in {one.what}",
-        one.value - other.value,
+        value,
         centre=one.centre - other.centre,
-        influence=one.influence - other.influence,
+        influence=influence,
+        kind=kind,
+        curve=curve,
         n_items=one.n_items + other.n_items,
         fit=fits[0],
         findings=findings,
         bounds=(low - high, high - low),
         logit=False,
+        floor=_floor(one, other) if any(fit.on_edge for fit in fits) else 0.0,
     )
     worst = next((fit.report for fit in fits if fit.report is not None and not fit.report.converged), fits[0].report)
-    return replace(difference, report=worst, distribution={"a": _plain(one), "b": _plain(other)})
+    return replace(difference, report=worst, distribution={"a": one, "b": other})
 
 
-def _plain(estimate: Estimate) -> Estimate:
-    return replace(estimate, distribution={}, mean_score=None)
+def _floor(one: Estimate, other: Estimate) -> float:
+    """The least standard error of a difference of which a side lies on the edge."""
+    return math.hypot(*(edge_floor(side.centre, side.bounds, side.n_items) for side in (one, other)))
 
 
 def _pairing(question: Question) -> list[Finding]:

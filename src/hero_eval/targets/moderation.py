@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hero_eval.confidence import resampled
 from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence, Part
+from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
-from hero_eval.model.patterns import Bools, Floats
+from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
-from hero_eval.targets.question import Current, History, Options, Question, ask, unique
-from hero_eval.targets.rate import positive_of_two
+from hero_eval.targets.intervals import interval_kind
+from hero_eval.targets.question import Current, History, Options, Question, ask, edge_floor, require_round, unique
+from hero_eval.targets.rate import rate_contrast
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moderation(Mapping[str, Estimate]):
     """The four estimates, by attribute or by name; they share their items, so their errors are correlated."""
 
@@ -75,7 +77,7 @@ class Moderation(Mapping[str, Estimate]):
         return "".join(self[name]._repr_html_() for name in self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Group:
     """The flagged or the unflagged items: their rate, and its influence; None if there are none."""
 
@@ -95,24 +97,23 @@ def estimate_moderation(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     level: float = 0.95,
-    interval: str = "influence",
+    interval: str | None = None,
+    cluster: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
     positive: str | None = None,
     penalty: float | None = None,
     progress: Progress | None = None,
 ) -> Moderation:
     """Prevalence, precision, recall and F1 of the 0/1 column `flag` of the current round's items."""
-    options = Options(method, covariates, text, penalty, level, interval, (flag,), progress)
+    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, (flag,), progress)
+    require_round(current)
     flags = current.flags(flag)
     groups = [current.select(flags == side) for side in (True, False) if (flags == side).any()]
-    question = ask(groups, history, options)
+    question = ask(groups, history, options, split=flag)
     if len(question.classes) > 2:
         raise wrong("E204", f"moderation asks for two classes; here are {', '.join(question.classes)}")
-    if positive is not None and positive not in question.classes:
-        raise wrong("E203", f"positive is {positive!r}. Classes: {', '.join(question.classes)}")
-    if question.columns is not None:
-        question = _split_history(question, flag)
-    named = positive if positive is not None else positive_of_two(question, question.currents[0])
-    contrast = np.array([float(name == named) for name in question.classes])
+    contrast = rate_contrast(question, positive)
     fits = question.fits()
     found = [
         finding
@@ -123,26 +124,7 @@ def estimate_moderation(
         bool(here.round.flags(flag)[0]): _group(question, here, fit, contrast)
         for here, fit in zip(question.currents, fits, strict=True)
     }
-    return _assemble(question, made, _flag_share(question, fits, flag), found)
-
-
-def _split_history(question: Question, flag: str) -> Question:
-    """The mean that history knows must be that of its flagged, or unflagged, items: the others count as unseen."""
-    assert question.reliability is not None
-    past = question.reliability.rounds
-    lacking = [one.name for one in past if not one.has_column(flag)]
-    if lacking:
-        message = f"with covariates the flag column {flag!r} is needed in history too; absent from {', '.join(lacking)}"
-        raise wrong("E202", message)
-    flags = np.concatenate([one.flags(flag) for one in past])
-    currents = []
-    for here in question.currents:
-        columns = here.evidence.covariates
-        assert columns is not None
-        same: Bools = flags == bool(here.round.flags(flag)[0])
-        masked = replace(columns, history=np.where(same[:, None], columns.history, np.nan))
-        currents.append(replace(here, evidence=replace(here.evidence, covariates=masked)))
-    return replace(question, currents=tuple(currents))
+    return _assemble(question, made, _flag_share(question, fits, flag), contrast, found)
 
 
 def _group(question: Question, here: Current, fit: Fit, contrast: Floats) -> _Group:
@@ -158,75 +140,130 @@ def _group(question: Question, here: Current, fit: Fit, contrast: Floats) -> _Gr
 
 def _flag_share(question: Question, fits: list[Fit], flag: str) -> tuple[float, Influence]:
     """The weighted share of flagged items and each item's influence on it."""
-    flags, weights, ids = [], [], []
+    flags, weights, units = [], [], []
     for here, fit in zip(question.currents, fits, strict=True):
         kept = slice(None) if fit.on_all else here.known
         flags.append(here.round.flags(flag)[kept].astype(float))
         raw = np.ones(here.round.n_items) if here.round.weight is None else here.round.weight
         weights.append(raw[kept])
-        ids.append(here.ids(fit))
+        units.append(here.units(fit.on_all))
     flagged, weight = np.concatenate(flags), np.concatenate(weights)
     share = float(weight @ flagged / weight.sum())
     values: Floats = weight * (flagged - share) / weight.sum()
-    return share, Influence((Part("current", values, np.concatenate(ids)),))
+    return share, question.spread(values, np.concatenate(units))
+
+
+def _quantities(share: Floats, flagged: Floats, unflagged: Floats) -> dict[str, Floats]:
+    """Everything from the flagged share and the two rates; a group that is empty has rate 0 and share 0."""
+    hit = share * np.nan_to_num(flagged)
+    prevalence = hit + (1 - share) * np.nan_to_num(unflagged)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "prevalence": prevalence,
+            "precision": np.asarray(flagged, dtype=float),
+            "recall": np.where(prevalence > 0, hit / prevalence, np.nan),
+            "F1": np.where(share + prevalence > 0, 2 * hit / (share + prevalence), np.nan),
+            "flagged share": np.asarray(share, dtype=float),
+        }
 
 
 def _assemble(
-    question: Question, made: dict[bool, _Group], flagged: tuple[float, Influence], found: list[Finding]
+    question: Question,
+    made: dict[bool, _Group],
+    flagged: tuple[float, Influence],
+    contrast: Floats,
+    found: list[Finding],
 ) -> Moderation:
     """Delta method, once: each quantity as a function of the flagged share and the two groups' rates."""
     share, share_influence = flagged
-    nothing = Influence(())
-    hit, hit_centre, hit_influence = _product(share, share_influence, made.get(True))
-    miss, miss_centre, miss_influence = _product(1 - share, share_influence * -1.0, made.get(False))
-    prevalence, centre = hit + miss, hit_centre + miss_centre
-    whole = hit_influence + miss_influence
-    recall = hit / prevalence if prevalence > 0 else math.nan
-    recall_centre = hit_centre / centre if centre > 0 else math.nan
-    f1 = 2 * hit / (share + prevalence) if share + prevalence > 0 else math.nan
-    f1_centre = 2 * hit_centre / (share + centre) if share + centre > 0 else math.nan
-    if math.isnan(recall):
-        found.append(Finding("F501", "no violation is estimated, so recall is undefined"))
-    if True not in made:
+    yes, no = made.get(True), made.get(False)
+    unknown = any(math.isnan(group.rate) for group in made.values())
+    rates = [math.nan if group is None else group.rate for group in (yes, no)]
+    inner = [math.nan if group is None else group.centre for group in (yes, no)]
+    values = _quantities(np.array(share), *(np.array(rate) for rate in rates))
+    n_items = sum(group.n_items for group in made.values())
+    centres = {
+        name: float(value) for name, value in _quantities(np.array(share), *(np.array(c) for c in inner)).items()
+    }
+    if unknown:
+        values = {name: np.array(share if name == "flagged share" else math.nan) for name in values}
+    if yes is None:
         found.append(Finding("F501", "no item is flagged, so precision is undefined"))
-    findings = unique([finding for finding in found if finding.code != "F402"])
-    group = made.get(True)
-    any_fit = next(iter(made.values())).fit
-    n_items = sum(one.n_items for one in made.values())
+    if math.isnan(float(values["recall"])) and not unknown:
+        found.append(Finding("F501", "no violation is estimated, so recall is undefined"))
+    fits = [group.fit for group in made.values()]
+    kind, remark = interval_kind(question, fits, question.currents, linear=False)
+    findings = unique([*found, *remark])
+    pulls = _influences(share, share_influence, yes, no, centres)
+    floors = _floors(centres, n_items, one_sided=share in (0.0, 1.0), on_edge=any(fit.on_edge for fit in fits))
+    drawn = _replicated(question, made, contrast) if kind == "bootstrap" else {}
 
-    def finish(what: str, value: float, inside: float, influence: Influence) -> Estimate:
+    def finish(what: str) -> Estimate:
+        value, influence = float(values[what]), pulls[what]
+        curve = resampled(drawn[what], value, influence.units()) if what in drawn and math.isfinite(value) else None
         return question.finish(
             "moderation",
             what,
             value,
-            centre=inside,
+            centre=centres[what],
             influence=influence,
             n_items=n_items,
-            fit=any_fit,
+            fit=fits[0],
             findings=findings,
+            kind=kind,
+            curve=curve,
+            floor=floors.get(what, 0.0),
         )
 
-    safe, safe_f1 = max(centre, 1e-300), max(share + centre, 1e-300)
-    return Moderation(
-        prevalence=finish("prevalence", prevalence, centre, whole),
-        precision=finish(
-            "precision",
-            math.nan if group is None else group.rate,
-            math.nan if group is None else group.centre,
-            nothing if group is None else group.influence,
-        ),
-        recall=finish("recall", recall, recall_centre, (hit_influence - recall_centre * whole) * (1 / safe)),
-        f1=finish("F1", f1, f1_centre, (2.0 * hit_influence - f1_centre * (share_influence + whole)) * (1 / safe_f1)),
-        flagged_share=finish("flagged share", share, share, share_influence),
-    )
+    return Moderation(*(finish(what) for what in ("prevalence", "precision", "recall", "F1", "flagged share")))
 
 
-def _product(share: float, share_influence: Influence, group: _Group | None) -> tuple[float, float, Influence]:
-    """share * rate, the same just off the edge, and its influence; an empty group adds nothing."""
-    if group is None:
-        return 0.0, 0.0, Influence(())
-    return (
-        share * group.rate,
-        share * group.centre,
-        share * group.influence + group.centre * share_influence,
+def _floors(centres: dict[str, float], n_items: int, *, one_sided: bool, on_edge: bool) -> dict[str, float]:
+    """Least standard errors, by the number of items that each share is a share of, where a share lies on an edge.
+
+    With all or no items flagged the sample says as much of the flagged share, and of recall, as so many tosses would.
+    """
+    of = {"flagged share": float(n_items), "recall": max(n_items * centres["prevalence"], 1.0)}
+    of |= {"prevalence": float(n_items), "precision": n_items * centres["flagged share"]}
+    wanted = (["flagged share", "recall"] if one_sided else []) + (
+        ["prevalence", "precision", "recall"] if on_edge else []
     )
+    out = {}
+    for name in wanted:
+        inside = (of[name] * centres[name] + 0.5) / (of[name] + 1.0)
+        if math.isfinite(inside):
+            out[name] = edge_floor(inside, (0.0, 1.0), of[name])
+    return out
+
+
+def _influences(
+    share: float, on_share: Influence, yes: _Group | None, no: _Group | None, centres: dict[str, float]
+) -> dict[str, Influence]:
+    """Each quantity's influence by the product and quotient rules."""
+    hit = _product(share, on_share, yes)
+    whole = hit + _product(1 - share, on_share * -1.0, no)
+    prevalence = max(centres["prevalence"], 1e-300)
+    both = max(share + centres["prevalence"], 1e-300)
+    return {
+        "prevalence": whole,
+        "precision": Influence(()) if yes is None else yes.influence,
+        "recall": (hit - centres["recall"] * whole) * (1 / prevalence),
+        "F1": (2.0 * hit - centres["F1"] * (on_share + whole)) * (1 / both),
+        "flagged share": on_share,
+    }
+
+
+def _product(share: float, on_share: Influence, group: _Group | None) -> Influence:
+    """Influence on share * rate; an empty group adds nothing."""
+    return Influence(()) if group is None else share * group.influence + group.centre * on_share
+
+
+def _replicated(question: Question, made: dict[bool, _Group], contrast: Floats) -> dict[str, Floats]:
+    """Bootstrap replicates of every quantity."""
+    drawn = question.replicates
+    rates = {side: of @ contrast for side, of in zip(made, drawn.rates, strict=True)}
+    mass = dict(zip(made, drawn.mass, strict=True))
+    nothing = np.zeros(len(drawn.mass[0]))
+    flagged, unflagged = (mass.get(side, nothing) for side in (True, False))
+    unknown = np.full(len(nothing), math.nan)
+    return _quantities(flagged / (flagged + unflagged), rates.get(True, unknown), rates.get(False, unknown))

@@ -6,13 +6,16 @@ once and its error is counted once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
+from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
 from hero_eval.engines.memory import count
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
@@ -22,10 +25,13 @@ from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, 
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
-from hero_eval.reliability import Reliability, fit_with, history_rounds
+from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold
 from hero_eval.round import Round, common_classes
+from hero_eval.targets.bootstrap import Replicates, draw_replicates
+from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
+from hero_eval.targets.intervals import INTERVALS, interval_kind, profile_curve
 
-INTERVALS = ("influence", "paper")
+_TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
 
 
@@ -38,24 +44,40 @@ class Options:
     text: str | None = None
     penalty: float | None = None
     level: float = 0.95
-    interval: str = "influence"
+    interval: str | None = None
+    cluster: str | None = None
+    replicates: int | None = None
+    seed: int | None = None
     not_covariates: tuple[str, ...] = ()
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        if self.interval not in INTERVALS:
+        if self.method is not None and (not isinstance(self.method, str) or self.method not in all_methods()):
+            raise wrong("E201", f"method is {self.method!r}. Known: {', '.join(all_methods())}")
+        if self.interval is not None and self.interval not in INTERVALS:
             raise wrong("E201", f"interval is {self.interval!r}. Known: {', '.join(map(repr, INTERVALS))}")
+        for name, least in (("replicates", 50), ("seed", 0)):
+            value = getattr(self, name)
+            if value is not None and self.interval != "bootstrap":
+                raise wrong("E204", f"{name} belongs to interval='bootstrap'; leave it out, or ask for the bootstrap")
+            if value is not None and not (isinstance(value, int) and value >= least):
+                raise wrong("E201", f"{name} is {value!r}. It is a whole number of {least} or more")
+        if self.cluster is not None and self.interval in ("profile", "paper"):
+            raise wrong(
+                "E204", f"interval={self.interval!r} takes items as independent; leave out cluster, or interval"
+            )
         if isinstance(self.covariates, str):
             raise wrong(
                 "E201",
                 f"covariates is the text {self.covariates!r}. Give a list of names: [{self.covariates!r}]",
             )
-        if self.penalty is not None and not (self.penalty >= 0 and np.isfinite(self.penalty)):
+        number = isinstance(self.penalty, int | float) and math.isfinite(self.penalty) and self.penalty >= 0
+        if self.penalty is not None and not number:
             raise wrong("E201", f"penalty is {self.penalty!r}. It is a number of 0 or more, or None to have it chosen")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Current:
     """One current round made ready: its evidence and the ids behind the items of both countings."""
 
@@ -65,12 +87,19 @@ class Current:
     all_ids: NDArray[np.object_]
     known: NDArray[np.bool_]
     findings: tuple[Finding, ...]
+    clusters: NDArray[np.object_] | None = None
 
     def ids(self, fit: Fit) -> NDArray[np.object_]:
         return self.all_ids if fit.on_all else self.known_ids
 
+    def units(self, on_all: bool) -> NDArray[np.object_]:
+        """What moves together: the cluster of each item, or the item itself."""
+        if self.clusters is None:
+            return self.all_ids if on_all else self.known_ids
+        return self.clusters if on_all else self.clusters[self.known]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Question:
     """Rounds and options, ready to be answered by `method`."""
 
@@ -82,6 +111,8 @@ class Question:
     options: Options
     columns: tuple[CovariateColumns, ...] | None = None
     findings: tuple[Finding, ...] = field(default=())
+    history_clusters: NDArray[np.object_] | None = None
+    rounds: tuple[Round, ...] = ()
 
     @property
     def n_gold(self) -> int:
@@ -95,7 +126,7 @@ class Question:
         """Everything to be said of one fit, each remark once."""
         found = [*self.findings, *current.findings, *fit.findings]
         if "history gold" in self.method.needs and self.reliability is not None:
-            found += self.reliability.findings
+            found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
             message = f"EM stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
             found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
@@ -104,14 +135,26 @@ class Question:
             found.append(Finding("F302", message))
         return unique(found)
 
+    @cached_property
+    def replicates(self) -> Replicates:
+        """Bootstrap replicates of all current rates, drawn once however many quantities ask for them."""
+        return draw_replicates(self)
+
     def influence(self, fit: Fit, current: Current, contrast: Floats) -> Influence:
         """Influence on  contrast . rates  for contrast (K,), with or without history by the kind of interval."""
         along = contrast[1:] - contrast[0]
         if self.options.interval == "paper":
             return Influence((Part("current", fit.paper @ along, current.ids(fit)),))
-        parts = [Part("current", fit.current @ along, current.ids(fit))]
-        if fit.history is not None:
-            parts.append(Part("history", fit.history @ along))
+        return self.spread(
+            fit.current @ along, current.units(fit.on_all), None if fit.history is None else fit.history @ along
+        )
+
+    def spread(self, values: Floats, units: NDArray[np.object_], past: Floats | None = None) -> Influence:
+        """Item influences as parts; with clusters, history's and current's items of one cluster move together."""
+        clustered = self.options.cluster is not None
+        parts = [Part("items" if clustered else "current", values, units, distinct=not clustered)]
+        if past is not None:
+            parts.append(Part("items" if clustered else "history", past, self.history_clusters, distinct=not clustered))
         return Influence(tuple(parts))
 
     def estimate(
@@ -126,17 +169,28 @@ class Question:
     ) -> Estimate:
         """The estimate of  contrast . rates  of one current round."""
         known = bool(np.isfinite(fit.current).all())
-        value = float(contrast @ fit.rates) if known else float("nan")
+        influence = self.influence(fit, current, contrast)
+        value = float(contrast @ fit.rates) if known else math.nan
+        kind, remark = interval_kind(self, [fit], [current])
+        curve: Curve | None = None
+        if kind == "profile" and known:
+            curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
+        elif kind == "bootstrap" and known:
+            position = self.currents.index(current)
+            curve = resampled(self.replicates.rates[position] @ contrast, value, influence.units())
         return self.finish(
             target,
             what,
             value,
             centre=float(contrast @ fit.inside),
-            influence=self.influence(fit, current, contrast),
+            influence=influence,
             bounds=bounds,
             n_items=len(current.ids(fit)),
             fit=fit,
-            findings=self.fit_findings(fit, current),
+            findings=unique([*self.fit_findings(fit, current), *remark]),
+            kind=kind,
+            curve=curve,
+            floor=edge_floor(float(contrast @ fit.inside), bounds, len(current.ids(fit))) if fit.on_edge else 0.0,
         )
 
     def finish(
@@ -150,9 +204,26 @@ class Question:
         n_items: int,
         fit: Fit,
         findings: tuple[Finding, ...],
+        kind: str,
+        curve: Curve | None = None,
         bounds: tuple[float, float] = (0.0, 1.0),
         logit: bool = True,
+        floor: float = 0.0,
     ) -> Estimate:
+        """An estimate with its confidence curve: the one given, or normal by the influences.
+
+        `floor` is the least standard error of an estimate on an edge, where influences may be nil.
+        """
+        if curve is None:
+            error = math.sqrt(influence.variance()) if influence.parts else math.nan
+            error = max(error, floor) if math.isfinite(error) else error
+            known = math.isfinite(error) and math.isfinite(value)
+            middle = value if kind == "paper" else centre
+            freedom = math.inf if self.options.cluster is None else max(self.n_clusters - 1.0, 1.0)
+            curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
+            for end in bounds if floor > 0 else ():
+                if known and abs(value - end) <= _TOUCH * (bounds[1] - bounds[0]):
+                    curve = Touching(curve, end)
         return Estimate(
             target=target,
             what=what,
@@ -161,15 +232,27 @@ class Question:
             n_items=n_items,
             n_gold=self.n_gold,
             level=self.options.level,
-            interval_kind=self.options.interval,
+            interval_kind=kind,
             bounds=bounds,
             centre=centre,
             influence=influence,
+            curve=curve,
             why=self.why,
-            logit=logit,
             report=fit.report,
             findings=findings,
         )
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters the current items make."""
+        return len(np.unique(np.concatenate([current.units(True) for current in self.currents]).astype(str)))
+
+
+def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
+    """Nobody is surer of a rate on the edge than by having seen this many items outright."""
+    span = bounds[1] - bounds[0]
+    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
+    return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
 
 
 def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -180,14 +263,15 @@ def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(seen.values(), key=lambda finding: finding.severity != "warning"))
 
 
-def ask(currents: Sequence[Round], history: History, options: Options) -> Question:
-    """Check the call, choose the method, learn from history, and count the current rounds."""
+def ask(currents: Sequence[Round], history: History, options: Options, split: str | None = None) -> Question:
+    """Check the call, choose the method, learn from history, and count the current rounds.
+
+    `split` is a column whose value is the same throughout each current round: history's covariate means are then those
+    of its items with that value.
+    """
+    em = history.options if isinstance(history, Reliability) else EMOptions()
     for current in currents:
-        if not isinstance(current, Round):
-            raise wrong(
-                "E201",
-                f"the current round is {type(current).__name__}. Make it a Round: hero_eval.Round(labels)",
-            )
+        require_round(current)
     past = () if history is None else history_rounds(history)
     classes = common_classes([*currents, *past])
     method, why, names = _choose(currents, past, options)
@@ -197,22 +281,44 @@ def ask(currents: Sequence[Round], history: History, options: Options) -> Questi
         rounds, columns = gathered.currents, gathered.columns
         if any(new is not old for new, old in zip(gathered.history, past, strict=True)):
             past, history = gathered.history, gathered.history
-    reliability = _learn(history, past, classes, method, options)
+    reliability = _learn(history, past, classes, method, em, options.progress)
     prepared = tuple(
         _count_current(one, reliability, classes, method, options, None if columns is None else columns[position])
         for position, one in enumerate(rounds)
     )
+    past_clusters, remarks = clusters_of_history(past, options.cluster)
+    found = (*_advice(currents, past, method, options, names), *remarks, *repeat_findings(rounds, options.cluster))
     question = Question(
-        classes,
-        prepared,
-        reliability,
-        method,
-        why,
-        options,
-        columns,
-        _advice(currents, past, method, options, names),
+        classes, prepared, reliability, method, why, options, columns, found, past_clusters, (*rounds, *past)
     )
+    if columns is not None and split is not None:
+        question = _split_history(question, split)
     return _step_back(question) if options.method is None and columns is not None else question
+
+
+def require_round(current: object) -> None:
+    if not isinstance(current, Round):
+        kind = type(current).__name__
+        raise wrong("E201", f"the current round is {kind}. Make it a Round: hero_eval.Round(labels)")
+
+
+def _split_history(question: Question, split: str) -> Question:
+    """The mean that history knows must be that of its items with the same value: the others count as unseen."""
+    assert question.reliability is not None
+    past = question.reliability.rounds
+    lacking = [one.name for one in past if not one.has_column(split)]
+    if lacking:
+        message = f"with covariates the column {split!r} is needed in history too; absent from {', '.join(lacking)}"
+        raise wrong("E202", message)
+    values = np.array([value for one in past for value in one.words(split)], dtype=object)
+    currents = []
+    for here in question.currents:
+        columns = here.evidence.covariates
+        assert columns is not None
+        same = values == here.round.words(split)[0]
+        masked = replace(columns, history=np.where(same[:, None], columns.history, np.nan), in_scope=same)
+        currents.append(replace(here, evidence=replace(here.evidence, covariates=masked)))
+    return replace(question, currents=tuple(currents))
 
 
 def _step_back(question: Question) -> Question:
@@ -220,7 +326,8 @@ def _step_back(question: Question) -> Question:
     for current in question.currents:
         columns = current.evidence.covariates
         assert columns is not None
-        shift = shift_finding(columns, ready_covariates(current.evidence), current.evidence)
+        level = 0.05 / len(question.currents)
+        shift = shift_finding(columns, ready_covariates(current.evidence), current.evidence, level)
         if shift is not None:
             moved = Finding("F403", shift.message.removesuffix("trust hero1 more") + "hero1 was used", shift.data)
             why = "history has gold; covariates were named, but their mean moved between the rounds"
@@ -233,13 +340,12 @@ def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) 
     methods = all_methods()
     wants = bool(options.covariates) or options.text is not None
     gold = any(one.n_gold for one in past)
-    if options.method is None:
-        name, why = _best(gold, bool(past), wants)
-    elif options.method in methods:
-        name, why = options.method, "asked for"
-    else:
-        raise wrong("E201", f"method is {options.method!r}. Known: {', '.join(methods)}")
+    name, why = _best(gold, bool(past), wants) if options.method is None else (options.method, "asked for")
     method = methods[name]
+    if "history gold" in method.needs and not past:
+        raise wrong("E206", f"{name} needs a history with gold; none was given")
+    if "history gold" in method.needs and not gold:
+        raise no_gold(past)
     if "covariates" not in method.needs:
         unused = {"covariates": options.covariates, "text": options.text, "penalty": options.penalty}
         given = [key for key, value in unused.items() if value is not None and value != [] and value != ()]
@@ -250,16 +356,12 @@ def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) 
                 f"{name}{reason} uses no covariates, but {' and '.join(given)} was given: use hero2, or leave it out",
             )
         return method, why, ()
-    if not past:
-        raise wrong("E206", f"{name} needs a history with gold; none was given")
     names = tuple(options.covariates or ())
-    if not wants:
+    if not wants and options.covariates is None:
         names = shared.shared_numeric(currents, past, options.not_covariates)
-        if not names:
-            raise wrong(
-                "E206",
-                f"{name} needs covariates that history and current share; name them with covariates= or text=",
-            )
+    if not names and options.text is None:
+        message = f"{name} needs covariates that history and current share; name them with covariates= or text="
+        raise wrong("E206", message)
     return method, why, names
 
 
@@ -273,17 +375,19 @@ def _best(gold: bool, past: bool, wants: bool) -> tuple[str, str]:
 
 
 def _learn(
-    history: History, past: tuple[Round, ...], classes: tuple[str, ...], method: Method, options: Options
+    history: History,
+    past: tuple[Round, ...],
+    classes: tuple[str, ...],
+    method: Method,
+    em: EMOptions,
+    progress: Progress | None,
 ) -> Reliability | None:
     """History's reliabilities if the method needs them; a fitted one is used again when its classes agree."""
     if "history gold" not in method.needs:
         return None
-    if not past:
-        raise wrong("E206", f"{method.name} needs a history with gold; none was given")
     if isinstance(history, Reliability) and history.classes == classes:
         return history
-    em = history.options if isinstance(history, Reliability) else EMOptions()
-    return fit_with(past, em, classes, options.progress)
+    return fit_with(past, em, classes, progress)
 
 
 def _count_current(
@@ -299,10 +403,12 @@ def _count_current(
     everything = count([one], one.labelers, classes)
     if reliability is None:
         evidence = Evidence(len(classes), everything.patterns, everything.patterns, progress=options.progress)
-        return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, _current_notes(one, method))
+        units = None if options.cluster is None else clusters_of(one, options.cluster)
+        return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, _current_notes(one, method), units)
     found = list(_current_notes(one, method))
-    strangers = [name for name in one.labelers if name not in set(reliability.labelers)]
-    if len(strangers) == len(one.labelers):
+    active = {one.labelers[j] for j in np.unique(one.label_labeler)}
+    strangers = sorted(active - set(reliability.labelers))
+    if len(strangers) == len(active):
         message = (
             f"none of the {len(strangers)} labelers of {one.name!r} ({name_some(strangers, 3)}) occurs in history, "
             f"whose labelers are {name_some(list(reliability.labelers), 3)}: nothing is known of their errors"
@@ -330,7 +436,8 @@ def _count_current(
         progress=options.progress,
         given=reliability.fit,
     )
-    return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found))
+    units = None if options.cluster is None else clusters_of(one, options.cluster)
+    return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
 
 
 def _current_notes(one: Round, method: Method) -> tuple[Finding, ...]:

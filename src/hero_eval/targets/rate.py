@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 
+from hero_eval.confidence import Flat
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
-from hero_eval.round import Round
-from hero_eval.targets.question import Current, History, Options, Question, ask, unique
+from hero_eval.round import Round, spelled
+from hero_eval.targets.family import Family, family, family_options, groups_of
+from hero_eval.targets.question import Current, History, Options, Question, ask, require_round, unique
 
 
-def estimate_rate(
+# The overloads tell only how `by` changes what comes back; the options are those of the implementation.
+@overload
+def estimate_rate(current: Round, history: History = ..., *, by: None = ..., **options: Any) -> Estimate: ...
+
+
+@overload
+def estimate_rate(current: Round, history: History = ..., *, by: str, **options: Any) -> Family: ...
+
+
+def estimate_rate(  # type: ignore[misc]
     current: Round,
     history: History = None,
     *,
@@ -25,49 +38,89 @@ def estimate_rate(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     level: float = 0.95,
-    interval: str = "influence",
-    positive: str | Sequence[str] | None = None,
+    interval: str | None = None,
+    cluster: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    positive: object = None,
     scores: Mapping[str, float] | None = None,
     penalty: float | None = None,
+    by: str | None = None,
     progress: Progress | None = None,
-) -> Estimate:
+) -> Estimate | Family:
     """The rate of the positive class in the current round, judged by what history taught about its labelers.
 
-    `method=None` takes the best one that the data allow and says why. With more than two classes, `positive` names the
-    class (or classes) counted; without it the headline is the mean score of numeric classes, or of `scores`.
+    `method=None` takes the best one that the data allow and says why; `interval=None` likewise. With more than two
+    classes, `positive` names the class (or classes) counted; without it the headline is the mean score of numeric
+    classes, or of `scores`. `cluster` names a column whose equal values mark items that are not independent. `by` names
+    a column: one estimate for each of its values, with intervals that hold together.
     """
-    options = Options(method, covariates, text, penalty, level, interval, progress=progress)
-    question = ask([current], history, options)
-    return rate_estimate(question, question.currents[0], question.fits()[0], positive, scores)
+    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, progress=progress)
+    if by is None:
+        question = ask([current], history, options)
+        return rate_estimate(question, question.currents[0], question.fits()[0], positive, scores)
+    require_round(current)
+    groups = groups_of(current, by)
+    question = ask(list(groups.values()), history, family_options(options, len(groups)), split=by)
+    made = [
+        rate_estimate(question, here, fit, positive, scores)
+        for here, fit in zip(question.currents, question.fits(), strict=True)
+    ]
+    return family(question, made, list(groups), by, level)
 
 
 def rate_estimate(
     question: Question,
     current: Current,
     fit: Fit,
-    positive: str | Sequence[str] | None = None,
+    positive: object = None,
     scores: Mapping[str, float] | None = None,
 ) -> Estimate:
     """The headline of one fit, with the distribution behind it."""
-    classes = question.classes
-    distribution = {
-        name: question.estimate("class rate", f"rate of {name!r}", fit, current, np.eye(len(classes))[k])
-        for k, name in enumerate(classes)
-    }
     mean = _mean_score(question, current, fit, scores)
-    named = _positive(question, current, positive)
+    shown = headline(question, current, fit, positive, mean)
+    return replace(shown, distribution=class_rates(question, current, fit, shown), mean_score=mean)
+
+
+def class_rates(question: Question, current: Current, fit: Fit, shown: Estimate | None = None) -> dict[str, Estimate]:
+    """The rate of every class; what the headline has already worked out is not worked out again."""
+    out = {}
+    for k, name in enumerate(question.classes):
+        what = f"rate of {name!r}"
+        done = shown is not None and shown.what == what
+        contrast = np.eye(len(question.classes))[k]
+        out[name] = shown if done and shown else question.estimate("class rate", what, fit, current, contrast)
+    return out
+
+
+def headline(
+    question: Question,
+    current: Current,
+    fit: Fit,
+    positive: object = None,
+    mean: Estimate | None = None,
+) -> Estimate:
+    """The rate of the positive classes; without one the mean score; without that nothing but a remark."""
+    named = positive_classes(question, positive)
     if named:
-        contrast = np.isin(np.array(classes), named).astype(float)
         what = f"rate of {' or '.join(map(repr, named))}"
-        headline = question.estimate("rate", what, fit, current, contrast)
-    elif mean is not None:
-        headline = mean
-    else:
-        contrast = np.full(len(classes), np.nan)
-        blank = question.estimate("rate", "rate of no named class", fit, current, np.zeros(len(classes)))
-        message = f"no class was named positive among {', '.join(classes)}: only the distribution is given"
-        headline = replace(blank, value=float("nan"), findings=unique([*blank.findings, Finding("F502", message)]))
-    return replace(headline, distribution=distribution, mean_score=mean)
+        return question.estimate("rate", what, fit, current, rate_contrast(question, positive))
+    mean = mean if mean is not None else _mean_score(question, current, fit, None)
+    if mean is not None:
+        return mean
+    blank = question.estimate("rate", "rate of no named class", fit, current, np.eye(len(question.classes))[-1])
+    message = f"no class was named positive among {', '.join(question.classes)}: only the distribution is given"
+    found = unique([*blank.findings, Finding("F502", message)])
+    return replace(blank, value=math.nan, curve=Flat(blank.bounds), findings=found)
+
+
+def rate_contrast(question: Question, positive: object) -> Floats:
+    """(K,) what each class counts for in the headline."""
+    named = positive_classes(question, positive)
+    if named:
+        return np.isin(np.array(question.classes), named).astype(float)
+    values = class_scores(question.classes, None)
+    return np.full(len(question.classes), np.nan) if values is None else values
 
 
 def _mean_score(question: Question, current: Current, fit: Fit, scores: Mapping[str, float] | None) -> Estimate | None:
@@ -81,11 +134,12 @@ def _mean_score(question: Question, current: Current, fit: Fit, scores: Mapping[
 def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> Floats | None:
     """A number for each class: as given, or the classes themselves if they are numbers (and more than 0 and 1)."""
     if scores is not None:
-        keyed = {str(key): float(value) for key, value in scores.items()}
+        numeric = all(isinstance(value, int | float) and math.isfinite(value) for value in scores.values())
+        keyed = {spelled(key, classes): float(value) for key, value in scores.items()} if numeric else {}
         if set(keyed) != set(classes) or len(set(keyed.values())) < 2:
             raise wrong(
                 "E201",
-                f"scores has {', '.join(keyed)}. Give a number for each of {', '.join(classes)}, not all equal",
+                f"scores is {dict(scores)!r}. Give a number for each of {', '.join(classes)}, not all equal",
             )
         return np.array([keyed[name] for name in classes])
     if len(classes) == 2:
@@ -96,31 +150,27 @@ def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> 
         return None
 
 
-def _positive(question: Question, current: Current, positive: str | Sequence[str] | None) -> list[str]:
-    """The classes counted as positive: named here, or by the round, or the second of two."""
+def positive_classes(question: Question, positive: object) -> list[str]:
+    """The classes counted as positive: named here, or by a round, or the second of two; none for more classes."""
     classes = question.classes
-    if positive is None and len(classes) > 2:
-        return [current.round.positive] if current.round.positive is not None else []
     if positive is None:
-        return [positive_of_two(question, current)]
-    named = [positive] if isinstance(positive, str) else [str(name) for name in positive]
-    unknown = [name for name in named if name not in classes]
-    if unknown or not 0 < len(set(named)) < len(classes):
+        named = next((one.positive for one in question.rounds if one.positive is not None), None)
+        if named is not None:
+            return [named]
+        return [] if len(classes) > 2 else [_second_of_two(question)]
+    several = isinstance(positive, list | tuple | set | frozenset)
+    wanted = [spelled(one, classes) for one in (positive if isinstance(positive, Iterable) and several else [positive])]
+    unknown = [name for name in wanted if name not in classes]
+    if unknown or not 0 < len(set(wanted)) < len(classes):
         raise wrong(
-            "E203",
-            f"positive is {', '.join(named) or 'empty'}. Name some but not all of: {', '.join(classes)}",
+            "E203", f"positive is {', '.join(wanted) or 'empty'}. Name some but not all of: {', '.join(classes)}"
         )
-    return named
+    return wanted
 
 
-def positive_of_two(question: Question, current: Current) -> str:
-    """Of two classes the positive one: 1 of 0/1, the one named, or the last of an order given."""
-    rounds = [current.round, *(question.reliability.rounds if question.reliability is not None else ())]
-    named = [one.positive for one in rounds if one.positive is not None]
-    if named:
-        return named[0]
-    ordered = any(one.classes_given is not None for one in rounds)
-    if question.classes == ("0", "1") or ordered:
+def _second_of_two(question: Question) -> str:
+    """Of two classes the positive one: 1 of 0/1, or the last of an order given."""
+    if question.classes == ("0", "1") or any(one.classes_given is not None for one in question.rounds):
         return question.classes[-1]
     first, second = question.classes
     message = (

@@ -10,8 +10,9 @@ import numpy as np
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
 from hero_eval.model.history import Progress
-from hero_eval.round import Round
+from hero_eval.round import Round, spelled
 from hero_eval.targets.question import History, Options, ask
+from hero_eval.targets.rate import class_rates
 
 _A = ("a", "model_a", "model a", "left", "1")
 _B = ("b", "model_b", "model b", "right", "2")
@@ -27,7 +28,10 @@ def estimate_win_rate(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     level: float = 0.95,
-    interval: str = "influence",
+    interval: str | None = None,
+    cluster: str | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
     ties: str = "half",
     a: str | None = None,
     b: str | None = None,
@@ -41,9 +45,10 @@ def estimate_win_rate(
     """
     if ties not in TIES:
         raise wrong("E201", f"ties is {ties!r}. Known: 'half' (a tie is half a win), 'own' (a tie is its own class)")
-    options = Options(method, covariates, text, penalty, level, interval, progress=progress)
+    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, progress=progress)
     question = ask([current], history, options)
-    wins, loses, draws = _sides(question.classes, a, b, tie)
+    named = (None if one is None else spelled(one, question.classes) for one in (a, b, tie))
+    wins, loses, draws = _sides(question.classes, *named)
     fit = question.fits()[0]
     worth = np.zeros(len(question.classes))
     worth[question.classes.index(wins)] = 1.0
@@ -53,11 +58,8 @@ def estimate_win_rate(
         "" if draws is None else f", ties {'half' if ties == 'half' else 'apart'}"
     )
     only = question.currents[0]
-    distribution = {
-        name: question.estimate("class rate", f"rate of {name!r}", fit, only, np.eye(len(question.classes))[k])
-        for k, name in enumerate(question.classes)
-    }
-    return replace(question.estimate("win rate", what, fit, only, worth), distribution=distribution)
+    rated = question.estimate("win rate", what, fit, only, worth)
+    return replace(rated, distribution=class_rates(question, only, fit))
 
 
 def _sides(classes: Sequence[str], a: str | None, b: str | None, tie: str | None) -> tuple[str, str, str | None]:

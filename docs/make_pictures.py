@@ -1,0 +1,167 @@
+"""Draws the pictures of the pages as SVG, with the standard library and this package only.
+
+    python docs/make_pictures.py
+
+Every picture brings its own ground, light or dark as the reader's system asks, and tells things apart by shape and
+not by colour.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from make_results import EXPERIMENTS, by_cell, rows_of
+from markers import DOCS
+
+import hero_eval as hero
+
+PICTURES = DOCS / "pictures"
+EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
+WIDTH = 760
+
+STYLE = """
+  .ground { fill: #ffffff; stroke: #999999; }
+  .ink { stroke: #111111; } .full { fill: #111111; stroke: #111111; } .hollow { fill: #ffffff; stroke: #111111; }
+  .faint { stroke: #bbbbbb; } .words { fill: #111111; } .quiet { fill: #555555; }
+  text { font: 15px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; } .small { font-size: 13px; }
+  @media (prefers-color-scheme: dark) {
+    .ground { fill: #111111; stroke: #777777; }
+    .ink { stroke: #f4f4f4; } .full { fill: #f4f4f4; stroke: #f4f4f4; } .hollow { fill: #111111; stroke: #f4f4f4; }
+    .faint { stroke: #555555; } .words { fill: #f4f4f4; } .quiet { fill: #bbbbbb; }
+  }"""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values to places on the picture."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        return round(self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start), 1)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str = "ink", more: str = 'stroke-width="2"') -> str:
+    return f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="{kind}" {more}/>'
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "words") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{escape(words)}</text>'
+
+
+def dot(x: float, y: float, kind: str) -> str:
+    return f'<circle cx="{x:g}" cy="{y:g}" r="6" class="{kind}" stroke-width="2"/>'
+
+
+def diamond(x: float, y: float, kind: str) -> str:
+    return f'<path d="M {x:g} {y - 6:g} l 6 6 l -6 6 l -6 -6 z" class="{kind}" stroke-width="2"/>'
+
+
+def picture(title: str, height: int, parts: Sequence[str]) -> str:
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" role="img">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{STYLE}\n</style>",
+            f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="6" class="ground"/>',
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+def methods() -> str:
+    """Every method on the built-in example, with its interval and the truth."""
+    truth = json.loads((EXAMPLE / "about.json").read_text(encoding="utf-8"))["truth"]
+    rounds = [hero.read_round(EXAMPLE / name) for name in ("current", "history")]
+    found = hero.compare_methods(rounds[0], rounds[1], covariates=["judge"])
+    top, step = 78, 40
+    bottom = top + step * len(found.estimates) - 12
+    furthest = max(one.interval()[1] for one in found.estimates.values())
+    scale = Scale(0.0, 0.1 * (int(furthest * 10) + 1), 170, 520)
+    parts = [text(20, 32, "What share of the new version's assets is defective?")]
+    parts += axis(scale, top - 22, bottom)
+    for position, (name, one) in enumerate(found.estimates.items()):
+        y, (low, high) = top + position * step, one.interval()
+        kind = "full" if name.startswith("hero") else "hollow"
+        parts += [text(20, y + 5, name), line(scale(low), y, scale(high), y)]
+        parts += [line(scale(end), y - 7, scale(end), y + 7) for end in (low, high)]
+        parts += [dot(scale(one.value), y, kind), text(540, y + 5, f"{one.value:.3f}")]
+        parts.append(text(598, y + 5, f"({low:.3f} to {high:.3f})"))
+    x = scale(truth)
+    parts.append(line(x, top - 22, x, bottom, more='stroke-width="2" stroke-dasharray="3 4"'))
+    parts.append(text(x, bottom + 44, f"truth {truth:.3f}", "middle"))
+    parts.append(text(540, top - 22, "value", kind="quiet small"))
+    parts.append(text(598, top - 22, "95% interval", kind="quiet small"))
+    return picture("The methods side by side on the built-in example", bottom + 62, parts)
+
+
+def axis(scale: Scale, top: float, bottom: float) -> list[str]:
+    """Ticks at each tenth."""
+    ticks = [tenth / 10 for tenth in range(round(10 * scale.low), round(10 * scale.high) + 1)]
+    lines = [line(scale(tick), top, scale(tick), bottom, "faint", 'stroke-width="1"') for tick in ticks]
+    return lines + [text(scale(tick), bottom + 20, f"{tick:g}", "middle", "quiet small") for tick in ticks]
+
+
+def coverage() -> str:
+    """How often 95% intervals cover in the simulated cells: ours and the paper's."""
+    height = 560
+    parts = [
+        text(20, 32, "How often 95% intervals cover the truth, in the simulated cells"),
+        dot(30, 58, "full"),
+        text(44, 63, "ours"),
+        diamond(110, 58, "hollow"),
+        text(124, 63, "the paper's"),
+        line(240, 58, 270, 58, more='stroke-width="2" stroke-dasharray="3 4"'),
+        text(278, 63, "0.95"),
+    ]
+    for position, method in enumerate(("hero1", "hero2")):
+        parts += panel(method, 96 + position * 216)
+    note = "From left to right there is more gold; in exp2 the labelers also differ more and more, gold changing within."
+    parts.append(text(20, height - 18, note, kind="quiet small"))
+    return picture("Coverage of 95% intervals, ours and the paper's", height, parts)
+
+
+def panel(method: str, top: float) -> list[str]:
+    """One method: all cells of the three experiments, left to right."""
+    cells = [(study, of[method]) for study in EXPERIMENTS for of in by_cell(rows_of(study)).values()]
+    y = Scale(0.5, 1.0, top + 170, top + 6)
+    parts = [text(20, top + 12, method)]
+    for tick in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+        parts += [line(110, y(tick), 740, y(tick), "faint", 'stroke-width="1"')]
+        parts += [text(100, y(tick) + 5, f"{tick:.1f}", "end", "quiet small")]
+    parts.append(line(110, y(0.95), 740, y(0.95), more='stroke-width="2" stroke-dasharray="3 4"'))
+    x, last = 116.0, ""
+    for study, row in cells:
+        if study != last:
+            x += 16 if last else 0
+            parts.append(text(x - 4, top + 190, study, kind="quiet small"))
+            last = study
+        marks: list[tuple[str, Callable[[float, float, str], str], str]] = [
+            ("paper_coverage", diamond, "hollow"),
+            ("coverage", dot, "full"),
+        ]
+        parts += [draw(round(x, 1), y(float(row[name])), kind) for name, draw, kind in marks]
+        x += 22.4
+    return parts
+
+
+PICTURES_BY_NAME = {"methods.svg": methods, "coverage.svg": coverage}
+
+
+def main() -> None:
+    for name, draw in PICTURES_BY_NAME.items():
+        (PICTURES / name).write_text(draw(), encoding="utf-8")
+        print(f"docs/pictures/{name}")
+
+
+if __name__ == "__main__":
+    main()

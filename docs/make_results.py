@@ -1,0 +1,108 @@
+"""Writes the tables of measured results into the pages, from the files in docs/results.
+
+python docs/make_results.py
+
+The files come from `hero study NAME --output docs/results/NAME.csv` and `python docs/measure_limits.py`.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from markers import DOCS, ROOT, table, write
+
+RESULTS = DOCS / "results"
+METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
+Row = dict[str, str]
+
+
+def rows_of(name: str) -> list[Row]:
+    with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+EXPERIMENTS = ("exp1-small", "exp1-large", "exp2")
+TWINS = ("defect", "safety")
+
+
+def method_sections() -> dict[str, str]:
+    simulated = [row for name in EXPERIMENTS for row in rows_of(name)]
+    twins = [row for name in TWINS for row in rows_of(name)]
+    return {
+        "rmse": by_method(simulated, "rmse"),
+        "bias": by_method(simulated, "bias", "+"),
+        "coverage": coverage(simulated),
+        "twins rmse": by_method(twins, "rmse"),
+        "twins bias": by_method(twins, "bias", "+"),
+        "twins coverage": coverage(twins),
+        "limits": limits(rows_of("limits")),
+    }
+
+
+def readme_sections() -> dict[str, str]:
+    return {"limits": limits(rows_of("limits"), ("hero1", "hero2"), brief=True)}
+
+
+def by_cell(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    """The rows of each cell by method."""
+    cells = dict.fromkeys(row["cell"] for row in rows)
+    return {cell: {row["method"]: row for row in rows if row["cell"] == cell} for cell in cells}
+
+
+def by_method(rows: Sequence[Row], number: str, sign: str = "") -> str:
+    """One number of every method, a line a cell."""
+    lines = [
+        [cell, *(_with_error(of[method], number, sign) for method in METHODS)] for cell, of in by_cell(rows).items()
+    ]
+    return table(["cell", *(f"`{method}`" for method in METHODS)], lines, "l" + "r" * len(METHODS))
+
+
+def coverage(rows: Sequence[Row]) -> str:
+    """How often the 95% intervals cover, ours and the paper's, and how wide they are."""
+    lines = []
+    for cell, of in by_cell(rows).items():
+        line = [cell]
+        for method in ("hero1", "hero2"):
+            row = of[method]
+            line += [
+                _with_error(row, "coverage"),
+                f"{float(row['paper_coverage']):.3f}",
+                f"{float(row['width']):.3f}",
+                f"{float(row['paper_width']):.3f}",
+            ]
+        lines.append(line)
+    head = [f"`{method}` {what}" for method in ("hero1", "hero2") for what in ("ours", "paper", "width", "paper width")]
+    return table(["cell", *head], lines, "l" + "r" * len(head))
+
+
+def limits(rows: Sequence[Row], methods: Sequence[str] | None = None, *, brief: bool = False) -> str:
+    """Bias, RMSE and coverage where an assumption fails."""
+    lines = []
+    for row in rows:
+        if methods is not None and row["method"] not in methods:
+            continue
+        found = [] if brief else [f"{float(row['rmse']):.3f}"]
+        flagged = f"{100 * float(row['F403']):.0f}%" if row["method"] == "hero2" else ""
+        lines.append(
+            [
+                row["situation"],
+                f"`{row['method']}`",
+                _with_error(row, "bias", "+"),
+                *found,
+                _with_error(row, "coverage", places=2),
+                flagged,
+            ]
+        )
+    head = ["situation", "method", "bias", *([] if brief else ["rmse"]), "95% interval covers", "F403 found"]
+    return table(head, lines, "ll" + "r" * (len(head) - 2))
+
+
+def _with_error(row: Row, name: str, sign: str = "", places: int = 3) -> str:
+    value, error = float(row[name]), float(row[f"{name}_se"])
+    return f"{value:{sign}.{places}f} ± {error:.{places}f}"
+
+
+if __name__ == "__main__":
+    write(DOCS / "method.md", method_sections())
+    write(ROOT / "README.md", readme_sections())

@@ -1,0 +1,167 @@
+"""How sure an estimate is, as a curve: for each probability p the value that the quantity lies below with confidence p.
+
+Intervals of any level, one-sided bounds and "how sure are we that it is above x" are all read off one curve, so they
+agree with each other. Three kinds of evidence give a curve: a standard error, a profile likelihood, replicates.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import special
+
+from hero_eval.model.patterns import Floats
+
+
+class Curve(Protocol):
+    """A confidence distribution."""
+
+    def quantile(self, p: float) -> float:
+        """The value that the quantity lies below with confidence p."""
+        ...
+
+    def below(self, x: float) -> float:
+        """The confidence that the quantity lies below x."""
+        ...
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Nothing is known but the range."""
+
+    bounds: tuple[float, float]
+
+    def quantile(self, p: float) -> float:
+        return self.bounds[0] if p < 0.5 else self.bounds[1]
+
+    def below(self, x: float) -> float:
+        low, high = self.bounds
+        return 0.0 if x <= low else (1.0 if x >= high else 0.5)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal (t, with finite `freedom`) around `centre`, on the logit scale of the bounds, or plain and cut at them."""
+
+    centre: float
+    error: float
+    bounds: tuple[float, float]
+    logit: bool = True
+    freedom: float = math.inf
+
+    def _share(self) -> float:
+        low, high = self.bounds
+        return (self.centre - low) / (high - low) if self.logit else math.nan
+
+    def quantile(self, p: float) -> float:
+        low, high = self.bounds
+        z = float(special.ndtri(p) if math.isinf(self.freedom) else special.stdtrit(self.freedom, p))
+        share = self._share()
+        if not 0.0 < share < 1.0:
+            return min(max(self.centre + z * self.error, low), high)
+        slope = (high - low) * share * (1 - share)
+        return low + (high - low) * float(special.expit(special.logit(share) + z * self.error / slope))
+
+    def below(self, x: float) -> float:
+        low, high = self.bounds
+        if x <= low or x >= high:
+            return 0.0 if x <= low else 1.0
+        share, gap = self._share(), x - self.centre
+        if 0.0 < share < 1.0:
+            slope = (high - low) * share * (1 - share)
+            gap = float(special.logit((x - low) / (high - low)) - special.logit(share)) * slope
+        if self.error == 0.0:
+            return 0.5 if gap == 0 else float(gap > 0)
+        z = gap / self.error
+        return float(special.ndtr(z) if math.isinf(self.freedom) else special.stdtr(self.freedom, z))
+
+
+@dataclass(frozen=True)
+class Touching:
+    """Another curve for an estimate that lies on an end of its range: intervals then reach that end."""
+
+    inner: Curve
+    end: float
+
+    def quantile(self, p: float) -> float:
+        inner = self.inner.quantile(p)
+        return self.end if (self.end < inner) == (p < 0.5) else inner
+
+    def below(self, x: float) -> float:
+        return self.inner.below(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Rooted:
+    """A profile likelihood: the signed root of twice its drop (roots, rising) at some places on the logit scale.
+
+    Between places it is interpolated; beyond the last one it goes on straight, or is open if the drop stays too small.
+    """
+
+    places: Floats
+    roots: Floats
+    bounds: tuple[float, float]
+
+    def _value(self, place: float) -> float:
+        low, high = self.bounds
+        return low + (high - low) * float(special.expit(place))
+
+    def quantile(self, p: float) -> float:
+        return self._value(_follow(float(special.ndtri(p)), self.roots, self.places))
+
+    def below(self, x: float) -> float:
+        low, high = self.bounds
+        if x <= low or x >= high:
+            return 0.0 if x <= low else 1.0
+        return float(special.ndtr(_follow(float(special.logit((x - low) / (high - low))), self.places, self.roots)))
+
+    def shifted(self, by: float) -> Rooted:
+        """The same curve moved along the logit scale."""
+        return Rooted(self.places + by, self.roots, self.bounds)
+
+
+def _follow(at: float, xs: Floats, ys: Floats) -> float:
+    """Piecewise linear through (xs, ys), xs rising, and straight on beyond the ends."""
+    if len(xs) < 2:
+        return math.inf if at > xs[0] else -math.inf
+    if at < xs[0] or at > xs[-1]:
+        a, b = (0, 1) if at < xs[0] else (-2, -1)
+        if xs[b] - xs[a] < 1e-9:
+            return math.copysign(math.inf, at - xs[a])
+        return float(ys[a] + (ys[b] - ys[a]) * (at - xs[a]) / (xs[b] - xs[a]))
+    return float(np.interp(at, xs, ys))
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Bootstrap replicates (sorted), read with a correction for bias and skewness (BCa)."""
+
+    replicates: Floats
+    bias: float
+    acceleration: float
+
+    def quantile(self, p: float) -> float:
+        z = self.bias + float(special.ndtri(p))
+        moved = float(special.ndtr(self.bias + z / (1.0 - self.acceleration * z)))
+        return float(np.quantile(self.replicates, min(max(moved, 0.0), 1.0)))
+
+    def below(self, x: float) -> float:
+        count = len(self.replicates)
+        inner = np.searchsorted(self.replicates, x, side="left") + np.searchsorted(self.replicates, x, side="right")
+        share = min(max(float(inner) / 2 / count, 0.5 / count), 1 - 0.5 / count)
+        z = float(special.ndtri(share)) - self.bias
+        return float(special.ndtr(z / (1.0 + self.acceleration * z) - self.bias))
+
+
+def resampled(replicates: Floats, value: float, influence: Floats) -> Resampled:
+    """Bias from the share of replicates below the value, acceleration from the skewness of the influences."""
+    known = np.sort(replicates[np.isfinite(replicates)])
+    count = len(known)
+    below = (np.sum(known < value) + 0.5 * np.sum(known == value)) / count
+    share = min(max(float(below), 0.5 / count), 1 - 0.5 / count)
+    squares = float(np.sum(influence**2))
+    acceleration = float(np.sum(influence**3)) / (6 * squares**1.5) if squares > 0 else 0.0
+    return Resampled(known, float(special.ndtri(share)), min(max(acceleration, -0.25), 0.25))

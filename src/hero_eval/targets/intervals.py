@@ -1,0 +1,109 @@
+"""Which kind of interval, and the profile likelihood behind the safer one.
+
+The usual interval comes from influences. It leans on a normal approximation that needs some gold of every class,
+reliabilities that the data pin down, and a rate off the edge. Outside that region the profile of the joint likelihood
+of history and current takes over, where there is one: it covers even with a handful of gold labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from hero_eval.confidence import Rooted
+from hero_eval.errors import wrong
+from hero_eval.findings import Finding
+from hero_eval.methods.registry import Fit
+from hero_eval.methods.stage_b import carry
+from hero_eval.model.em import gold_counts
+from hero_eval.model.joint import Joint, profile, stack
+from hero_eval.model.patterns import Floats
+
+if TYPE_CHECKING:
+    from hero_eval.targets.question import Current, Question
+
+INTERVALS = ("influence", "profile", "bootstrap", "paper")
+SAFE_GOLD = 10
+SAFE_CLUSTERS = 20
+_PROFILED = ("hero1", "hero2")
+
+
+def interval_kind(
+    question: Question, fits: Sequence[Fit], currents: Sequence[Current], *, linear: bool = True
+) -> tuple[str, list[Finding]]:
+    """The kind asked for, or the usual one, or the safer one with a remark; `linear`: of one round's rates."""
+    asked = question.options.interval
+    lack = _no_profile(question, currents, linear)
+    if asked == "profile" and lack:
+        raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")
+    if asked is not None:
+        return asked, []
+    reasons = _unsafe(question, fits)
+    if not reasons:
+        return "influence", []
+    data = {"reasons": reasons}
+    if lack is None:
+        message = f"{'; '.join(reasons)}: the profile-likelihood interval was used instead of the usual one"
+        return "profile", [Finding("F309", message, data)]
+    message = f"{'; '.join(reasons)}: the interval may be too short, and no safer one is to be had ({lack})"
+    return "influence", [Finding("F309", message, data)]
+
+
+def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
+    """Why the normal approximation may fail here."""
+    reasons = []
+    if question.reliability is not None and "history gold" in question.method.needs:
+        _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+        scarce = int(np.argmin(by_class))
+        if by_class[scarce] < SAFE_GOLD:
+            reasons.append(
+                f"history has gold for only {by_class[scarce]:g} items of class {question.classes[scarce]!r}"
+            )
+        if question.reliability.fit.information.is_weak:
+            reasons.append("history does not pin the reliabilities down")
+    if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
+        reasons.append(f"there are only {question.n_clusters} clusters")
+    if any(fit.on_edge for fit in fits):
+        reasons.append("the estimate lies on the edge")
+    return reasons
+
+
+def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:
+    """Why there is no profile likelihood, or None if there is."""
+    if question.method.name not in _PROFILED:
+        return f"{question.method.name} has no joint likelihood with history"
+    if not linear:
+        return "it exists for rates, scores and win rates of one round"
+    if question.options.cluster is not None:
+        return "items are clustered"
+    weights = [current.evidence.current.item_weight for current in currents]
+    past = currents[0].evidence.history
+    if past is not None:
+        weights.append(past.item_weight)
+    return "items are weighted" if any(np.ptp(weight) > 1e-9 for weight in weights) else None
+
+
+def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floats, error: float) -> Rooted:
+    """The profile of  contrast . rates;  for HERO-2 it is HERO-1's, moved by what the covariates moved the estimate."""
+    evidence = current.evidence
+    learned = evidence.anchored
+    carried = carry(evidence.current, learned)
+    least, most = float(contrast.min()), float(contrast.max())
+
+    def place(rates: Floats) -> float:
+        share = (float(contrast @ rates) - least) / (most - least)
+        return float(special.logit(min(max(share, 1e-8), 1 - 1e-8)))
+
+    share = special.expit(place(fit.inside))
+    guess = error / ((most - least) * share * (1 - share)) if math.isfinite(error) else 1.0
+    both = stack(learned.patterns, evidence.current, learned.latent)
+    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
+    options = replace(evidence.em, tolerance=1e-9, step_tolerance=None, max_steps=2_000, accelerate=True)
+    walked = profile(both, start, contrast, min(max(0.6 * float(guess), 0.05), 2.0), options)
+    curve = Rooted(walked.places, walked.roots, (least, most))
+    return curve if question.method.name == "hero1" else curve.shifted(place(fit.inside) - place(carried.inside))
