@@ -332,6 +332,9 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Page:
     runs = sorted({int(row["replications"]) for row in rows})
     span = " to ".join(f"{count:,}" for count in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
     note = f"{span} replications a cell; ± is the error of a simulation of that size; cover is of 95% intervals."
+    if rows and "score_ratio" in rows[0]:
+        worst = max(float(row["score_ratio"]) for row in rows)
+        note += f" Interval score: at most {worst:.2f} times that of the best constant width."
     return [Table(columns, table, frozenset(breaks)), Line(note)]
 
 

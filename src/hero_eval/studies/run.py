@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -25,6 +25,7 @@ from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Bools, Floats, patterns_of_matrix
+from hero_eval.studies.coverage import coverage_cells, coverage_row, outcomes
 from hero_eval.studies.designs import EXPERIMENTS, Design, draw
 from hero_eval.studies.twins import Twin, defect_twin, reveal, safety_twin
 
@@ -36,6 +37,7 @@ STUDIES: dict[str, str] = {
     "exp2": "labelers that differ more and more, at gold rates .05 and .10 (10 cells)",
     "defect": "twin of the defect case study, resampled: 532 prompts, 10 labelers, a judge's label as covariate",
     "safety": "twin of the safety case study, resampled: 2,046 prompts, 11 labelers, TF-IDF covariates",
+    "coverage": "do our intervals cover: the paper's grid and beyond, all targets (43 cells)",
 }
 _DEFAULT_REPLICATIONS = {"defect": 100, "safety": 100}
 _TWIN_GOLD_RATES = {"defect": (0.05, 0.10, 0.20), "safety": (0.05, 0.10, 0.20, 0.40, 0.80)}
@@ -126,6 +128,10 @@ def run_study(
     progress: Callable[[int, int], None] | None = None,
 ) -> StudyResult:
     """All cells of a study; `progress` is told replications done and in all."""
+    if study == "coverage":
+        if gold_rates is not None:
+            raise wrong("E204", "the study coverage has cells of its own; leave out the gold rate")
+        return _run_coverage(replications or 200, seed, processes, progress)
     cells = cells_of(study, gold_rates)
     count = _DEFAULT_REPLICATIONS.get(study, 200) if replications is None else replications
     if count < 2:
@@ -135,7 +141,7 @@ def run_study(
     done = 0
     if progress is not None:
         progress(0, count * len(cells))
-    for (cell, _, first, last), outcome in zip(jobs, _outcomes(jobs, processes), strict=True):
+    for (cell, _, first, last), outcome in zip(jobs, _outcomes(_run_job, jobs, processes), strict=True):
         parts[cell.position].append(outcome)
         done += last - first
         if progress is not None:
@@ -144,20 +150,52 @@ def run_study(
     return StudyResult(study, seed, rows)
 
 
+def _run_coverage(
+    count: int, seed: int, processes: int | None, progress: Callable[[int, int], None] | None
+) -> StudyResult:
+    """Every cell of the coverage study; replications that the data refuse are counted apart."""
+    names = [cell.name for cell in coverage_cells()]
+    jobs = [(c, seed, first, min(first + CHUNK, count)) for c in range(len(names)) for first in range(0, count, CHUNK)]
+    collected: list[dict[str, list[Floats]]] = [{} for _ in names]
+    for done, (job, part) in enumerate(zip(jobs, _outcomes(_coverage_job, jobs, processes), strict=True)):
+        for made in part:
+            for quantity, outcome in made.items():
+                collected[job[0]].setdefault(quantity, []).append(outcome)
+        if progress is not None:
+            progress(min((done + 1) * CHUNK, count * len(names)), count * len(names))
+    rows = [
+        coverage_row("coverage", name, quantity, np.stack(made), count)
+        for name, quantities in zip(names, collected, strict=True)
+        for quantity, made in quantities.items()
+        if len(made) > 1
+    ]
+    return StudyResult("coverage", seed, rows)
+
+
+def _coverage_job(job: tuple[int, int, int, int]) -> list[dict[str, Floats]]:
+    position, seed, first, last = job
+    cell, study = coverage_cells()[position], list(STUDIES).index("coverage")
+    with threadpool_limits(1):
+        made = [outcomes(cell, np.random.default_rng([seed, study, position, one])) for one in range(first, last)]
+    return [one for one in made if one is not None]
+
+
 Job = tuple[Cell, int, int, int]
+J = TypeVar("J")
+T = TypeVar("T")
 
 
-def _outcomes(jobs: list[Job], processes: int | None) -> Iterator[Floats]:
+def _outcomes(work: Callable[[J], T], jobs: list[J], processes: int | None) -> Iterator[T]:
     """The jobs' outcomes in their order, from this process or from several."""
     wanted = processes if processes is not None else (os.cpu_count() or 1)
     if wanted < 1:
         raise wrong("E201", f"processes is {wanted}. At least one is needed")
     if wanted == 1 or len(jobs) == 1:
-        yield from map(_run_job, jobs)
+        yield from map(work, jobs)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(wanted, len(jobs)), mp_context=context) as pool:
-        yield from pool.map(_run_job, jobs)
+        yield from pool.map(work, jobs)
 
 
 def _run_job(job: Job) -> Floats:
