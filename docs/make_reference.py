@@ -28,7 +28,7 @@ FUNCTIONS = (
     "estimate_moderation",
     "compare_methods",
 )
-CLASSES = ("Round", "Reliability", "Estimate", "Comparison", "Moderation", "Finding")
+CLASSES = ("Round", "Reliability", "Estimate", "Family", "Comparison", "Moderation", "Finding")
 ERRORS = ("HeroError", "InputError", "SupportError")
 
 # What the docstrings leave to the name.
@@ -69,6 +69,11 @@ MEMBERS: Mapping[str, str] = {
     "Estimate.mean_score": "The mean score of numeric classes, or None.",
     "Estimate.std_error": "The standard error; nan if the value is.",
     "Estimate.converged": "Whether EM came to rest.",
+    "Family.by": "The column that makes the groups.",
+    "Family.estimates": "An `Estimate` for each group; also by `family[group]`.",
+    "Family.level": "The level at which all intervals hold together.",
+    "Family.findings": "The findings of all groups, each once.",
+    "Family.to_dict": "The estimates in plain types, for JSON.",
     "Comparison.estimates": "An `Estimate` for each method that could run.",
     "Comparison.skipped": "For each other method the reason.",
     "Comparison.to_dict": "The estimates in plain types, for JSON.",
@@ -100,6 +105,7 @@ PRIVATE = {
     "Reliability.options",
     "Reliability.answers",
     "Comparison.frame_kind",
+    "Family.frame_kind",
 }
 
 DO_ABOUT_ERRORS: Mapping[str, str] = {
@@ -150,7 +156,6 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F302": "Read the interval, not the value. More labels move it off the edge.",
     "F303": "Do not use the number. Add labels of better labelers, or gold.",
     "F304": "Add gold to history; below about 20 items intervals are too short.",
-    "F305": "Nothing; such a reliability has no standard error.",
     "F306": "Nothing; name the covariates yourself to choose others.",
     "F307": "Add gold of the class that is missing.",
     "F308": "Use a method that uses gold, if there is any.",
@@ -161,8 +166,8 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F404": "Name the covariate if its mean should be the same in both rounds.",
     "F405": "Nothing; set `penalty=` to fix it.",
     "F501": "Do not use that quantity; the others hold.",
-    "F503": "Nothing; read these intervals as a set.",
     "F502": "Name the positive class, or read the distribution.",
+    "F503": "Nothing; read these intervals as a set.",
 }
 
 

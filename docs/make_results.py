@@ -33,6 +33,7 @@ def method_sections() -> dict[str, str]:
         "rmse": by_method(simulated, "rmse"),
         "bias": by_method(simulated, "bias", "+"),
         "coverage": coverage(simulated),
+        "public coverage": public_coverage(rows_of("coverage")),
         "twins rmse": by_method(twins, "rmse"),
         "twins bias": by_method(twins, "bias", "+"),
         "twins coverage": coverage(twins),
@@ -74,6 +75,26 @@ def coverage(rows: Sequence[Row]) -> str:
         lines.append(line)
     head = [f"`{method}` {what}" for method in ("hero1", "hero2") for what in ("ours", "paper", "width", "paper width")]
     return table(["cell", *head], lines, "l" + "r" * len(head))
+
+
+def public_coverage(rows: Sequence[Row]) -> str:
+    """Coverage through the public functions, a line for each cell and quantity."""
+    lines = []
+    for row in rows:
+        lines.append(
+            [
+                row["cell"],
+                row["method"],
+                f"{float(row['gold']):.0f}",
+                _with_error(row, "bias", "+"),
+                _with_error(row, "rmse"),
+                _with_error(row, "coverage"),
+                f"{float(row['width']):.3f}",
+                f"{float(row['safer']):.2f}",
+            ]
+        )
+    head = ["cell", "quantity", "gold", "bias", "rmse", "covers", "width", "safer"]
+    return table(head, lines, "ll" + "r" * 6)
 
 
 def limits(rows: Sequence[Row], methods: Sequence[str] | None = None, *, brief: bool = False) -> str:

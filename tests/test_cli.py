@@ -361,10 +361,14 @@ def changes() -> list[tuple[list[str], dict[str, Any]]]:
         (["--covariates", "x", "--penalty", "5"], {"covariates": ["x"], "penalty": 5.0}),
         (["--text", "prompt"], {"text": "prompt"}),
         (["--covariates", "labeler:j0"], {"covariates": ["labeler:j0"]}),
+        (["--interval", "profile"], {"interval": "profile"}),
+        (["--interval", "bootstrap", "--replicates", "60"], {"interval": "bootstrap", "replicates": 60}),
+        (["--cluster", "prompt"], {"cluster": "prompt"}),
+        (["--by", "flagged"], {"by": "flagged"}),
     ]
 
 
-@pytest.mark.parametrize("which", range(9))
+@pytest.mark.parametrize("which", range(13))
 def test_options_reach_the_library(world: World, which: int) -> None:
     """An option that changes nothing is a lie."""
     options, keywords = changes()[which]
@@ -442,6 +446,12 @@ def test_columns_are_mapped(world: World, tmp_path: Path) -> None:
         (["--level", "95"], "E201"),
         (["--level", "nan"], "E201"),
         (["--interval", "wide"], "E201"),
+        (["--replicates", "60"], "E204"),
+        (["--seed", "1"], "E204"),
+        (["--interval", "bootstrap", "--replicates", "3"], "E201"),
+        (["--interval", "profile", "--cluster", "prompt"], "E204"),
+        (["--cluster", "nowhere"], "E202"),
+        (["--by", "nowhere"], "E202"),
         (["--covariates", "x", "--penalty", "-1"], "E201"),
         (["--covariates", ""], "E201"),
         (["--covariates", "x,,y"], "E201"),
@@ -458,6 +468,23 @@ def test_what_makes_no_sense_is_refused(world: World, options: list[str], code: 
     """A slip in an option would be ignored, and the result believed."""
     told = refused("estimate", world["current"], "--history", world["history"], *options)
     assert told.startswith(code), told
+
+
+def test_a_gate_closes_with_its_own_exit_code(world: World) -> None:
+    """A pipeline would ship a model that is only probably good enough, or take a closed gate for a broken run."""
+    paths = ["estimate", world["current"], "--history", world["history"]]
+    estimate = hero.estimate_rate(world.round("current"), world.round("history"))
+    low, high = estimate.interval(side="lower")[0], estimate.interval(side="upper")[1]
+    for option, passes, fails in (("--fail-below", low - 0.01, low + 0.01), ("--fail-above", high + 0.01, high - 0.01)):
+        assert runner.invoke(app, [*paths, option, str(passes)]).exit_code == 0
+        closed = runner.invoke(app, [*paths, option, str(fails)])
+        assert closed.exit_code == 4
+        assert closed.stderr.startswith("gate closed: rate of '1' may be as")
+        assert "95% interval" in closed.stdout
+    assert strict(runner.invoke(app, [*paths, "--fail-below", "0.99", "--json"]).stdout)["value"] == estimate.value
+    assert "E204" in refused("compare", world["current"], "--history", world["history"], "--fail-below", "0.5")
+    both = ["compare", world["current"], world["other"], "--history", world["history"], "--fail-below", "0.9"]
+    assert runner.invoke(app, both).exit_code == 4
 
 
 def test_a_method_for_one_round_is_refused(world: World) -> None:

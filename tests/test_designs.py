@@ -133,9 +133,7 @@ class TestDraw:
             (EXPERIMENTS["exp2"][8], 0.179, 0.249),
         ],
     )
-    def test_labelers_differ_as_printed(
-        self, design: Design, sensitivity_sd: float, specificity_sd: float
-    ) -> None:
+    def test_labelers_differ_as_printed(self, design: Design, sensitivity_sd: float, specificity_sd: float) -> None:
         small_items = replace(design, n_history=10, n_current=10)
         every = draws(small_items, 1000)
         for values, mean, sd in (
@@ -162,9 +160,7 @@ class TestDraw:
         assert any((d.history_gold < 0).all() for d in every)
 
     def test_history_and_current_share_the_labelers(self) -> None:
-        one = draw(
-            replace(LARGE, n_history=40_000, n_current=40_000, gold_rate=1.0), np.random.default_rng(3)
-        )
+        one = draw(replace(LARGE, n_history=40_000, n_current=40_000, gold_rate=1.0), np.random.default_rng(3))
         for labels, truth in (
             (one.history_labels, one.history_gold),
             (one.current_labels, one.current_truth),
@@ -224,9 +220,7 @@ class TestTwins:
 
     def test_defect_labeler_pool_shifts(self) -> None:
         twin = defect_twin(np.random.default_rng(5))
-        history, current = (
-            (labels >= 0).sum(axis=0) for labels in (twin.history_labels, twin.current_labels)
-        )
+        history, current = ((labels >= 0).sum(axis=0) for labels in (twin.history_labels, twin.current_labels))
         assert (history > 0).all()
         assert (current == 0).sum() == 2
         assert np.abs(history / history.sum() - current / current.sum()).max() > 0.05
@@ -280,9 +274,7 @@ def script() -> ModuleType:
 class TestExample:
     def test_the_script_makes_just_these_bytes(self, script: ModuleType, tmp_path: Path) -> None:
         script.write_example(tmp_path)
-        made = {
-            path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
-        }
+        made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         kept = {path.relative_to(EXAMPLE): path.read_bytes() for path in EXAMPLE.rglob("*") if path.is_file()}
         assert made == kept
 

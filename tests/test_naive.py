@@ -112,9 +112,7 @@ class TestAnchoredEm:
         assert answers[1] == pytest.approx(one_labeler(0.5, 0.9)[0])
 
     def test_a_class_without_gold_starts_even(self) -> None:
-        class_weights, answers = naive.anchored_em(
-            column(1, 1, 0), np.array([1, -1, -1]), 2, clip=0.1, max_steps=0
-        )
+        class_weights, answers = naive.anchored_em(column(1, 1, 0), np.array([1, -1, -1]), 2, clip=0.1, max_steps=0)
         assert class_weights == pytest.approx([0.1, 0.9])
         assert answers == pytest.approx(one_labeler(0.9, 0.5))
 
@@ -157,9 +155,7 @@ class TestAnchoredEm:
     def test_every_step_climbs(self, clip: float) -> None:
         labels, gold = random_round(5)
         values = [
-            naive.log_likelihood(
-                labels, gold, *naive.anchored_em(labels, gold, 3, clip=clip, max_steps=steps)
-            )
+            naive.log_likelihood(labels, gold, *naive.anchored_em(labels, gold, 3, clip=clip, max_steps=steps))
             for steps in range(25)
         ]
         assert (np.diff(values) >= -1e-12).all()
@@ -191,9 +187,7 @@ def test_log_likelihood_by_hand() -> None:
     # Sensitivity .8, specificity .7, class weight .4. A gold positive answered 1 gives .4 * .8; an item
     # without gold answered 0 gives .4 * .2 + .6 * .7 = .5. The second weighs three times as much: of mean 1,
     # .5 and 1.5.
-    value = naive.log_likelihood(
-        column(1, 0), np.array([1, -1]), np.array([0.6, 0.4]), one_labeler(0.8, 0.7), [1, 3]
-    )
+    value = naive.log_likelihood(column(1, 0), np.array([1, -1]), np.array([0.6, 0.4]), one_labeler(0.8, 0.7), [1, 3])
     assert value == pytest.approx(0.5 * np.log(0.32) + 1.5 * np.log(0.5))
 
 
@@ -443,9 +437,7 @@ class TestInfluenceByRefit:
 
     def test_of_a_mean(self) -> None:
         # d/dw_i of sum(w x) / sum(w) at w = 1 is (x_i - mean) / n.
-        influence = naive.influence_by_refit(
-            lambda weights: np.average(self.VALUES, weights=weights), np.ones(3)
-        )
+        influence = naive.influence_by_refit(lambda weights: np.average(self.VALUES, weights=weights), np.ones(3))
         assert influence == pytest.approx((self.VALUES - 3) / 3, abs=1e-7)
 
     def test_of_rogan_gladen(self) -> None:

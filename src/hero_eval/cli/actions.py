@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import hero_eval as hero
 from hero_eval.cli import checking, pages, words
 from hero_eval.cli.blocks import Line
-from hero_eval.cli.inputs import Data, Problems, read_rounds
-from hero_eval.cli.progress import activity, bar
+from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
+from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION
@@ -83,16 +83,16 @@ class Gate:
             raise typer.Exit(GATE_CLOSED)
 
 
+def _options(rounds: Rounds, ask: Ask, doing: Activity) -> dict[str, Any]:
+    """What every target is asked alike."""
+    return ask.arguments() | {"covariates": rounds.covariates, "text": rounds.text, "progress": doing.step}
+
+
 def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        options = ask.arguments() | {
-            "covariates": rounds.covariates,
-            "text": rounds.text,
-            "positive": rounds.positive,
-            "progress": doing.step,
-        }
+        options = _options(rounds, ask, doing) | {"positive": rounds.positive}
         current = rounds.currents[0]
         if by is not None:
             several = hero.estimate_rate(current, rounds.history, by=by, **options)
@@ -116,12 +116,7 @@ def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
         doing.say("Estimating")
-        options = ask.arguments() | {
-            "covariates": rounds.covariates,
-            "text": rounds.text,
-            "positive": rounds.positive,
-            "progress": doing.step,
-        }
+        options = _options(rounds, ask, doing) | {"positive": rounds.positive}
         if len(rounds.currents) == 1:
             del options["method"]
             results: list[hero.Estimate] = []
@@ -149,15 +144,8 @@ def win_rate(data: Data, ask: Ask, sides: dict[str, Any], gate: Gate, *, as_json
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        result = hero.estimate_win_rate(
-            rounds.currents[0],
-            rounds.history,
-            covariates=rounds.covariates,
-            text=rounds.text,
-            progress=doing.step,
-            **sides,
-            **ask.arguments(),
-        )
+        options = _options(rounds, ask, doing) | sides
+        result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
     show_json(result.to_dict()) if as_json else show(pages.estimate(result))
     gate.enforce([result])
 
@@ -167,15 +155,8 @@ def moderation(data: Data, ask: Ask, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        result = hero.estimate_moderation(
-            rounds.currents[0],
-            rounds.history,
-            flag=data.flag,
-            covariates=rounds.covariates,
-            text=rounds.text,
-            progress=doing.step,
-            **ask.arguments(),
-        )
+        options = _options(rounds, ask, doing)
+        result = hero.estimate_moderation(rounds.currents[0], rounds.history, flag=data.flag, **options)
     show_json(result.to_dict()) if as_json else show(pages.moderation(result))
 
 
