@@ -125,7 +125,9 @@ def coverage() -> str:
     ]
     for position, method in enumerate(("hero1", "hero2")):
         parts += panel(method, 96 + position * 216)
-    note = "From left to right there is more gold; in exp2 the labelers also differ more and more, gold changing within."
+    note = (
+        "From left to right there is more gold; in exp2 the labelers also differ more and more, gold changing within."
+    )
     parts.append(text(20, height - 18, note, kind="quiet small"))
     return picture("Coverage of 95% intervals, ours and the paper's", height, parts)
 

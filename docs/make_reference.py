@@ -220,7 +220,7 @@ def members(owner: str) -> Iterator[tuple[str, str]]:
     """Public attributes and methods with a line each."""
     of = getattr(hero_eval, owner)
     fields = [field.name for field in dataclasses.fields(of)] if dataclasses.is_dataclass(of) else []
-    fields += [name for name in of.__dict__.get("__annotations__", {}) if name not in fields]
+    fields += [name for name in inspect.get_annotations(of) if name not in fields]
     own = {name: value for name, value in vars(of).items() if name not in fields}
     documented = _attribute_lines(of)
     if owner == "HeroError":
@@ -303,9 +303,7 @@ def _fill(text: str | None) -> str:
 
 
 def methods() -> str:
-    rows = [
-        (f"`{one.name}`", one.summary, " and ".join(one.needs) or "labels only") for one in all_methods().values()
-    ]
+    rows = [(f"`{one.name}`", one.summary, " and ".join(one.needs) or "labels only") for one in all_methods().values()]
     return table(("method", "what it does", "needs"), rows)
 
 
@@ -339,8 +337,7 @@ def error_codes() -> str:
 
 def finding_codes() -> str:
     rows = [
-        (f"`{code}`", severity, what, DO_ABOUT_FINDINGS[code])
-        for code, (severity, what) in findings.CATALOGUE.items()
+        (f"`{code}`", severity, what, DO_ABOUT_FINDINGS[code]) for code, (severity, what) in findings.CATALOGUE.items()
     ]
     return table(("code", "severity", "what was found", "what to do"), rows)
 

@@ -100,7 +100,7 @@ def _as_reader(folder: Path) -> Iterator[Session]:
 
 
 def _tool(path: Path, arguments: str) -> None:
-    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments}\n', encoding="utf-8")
+    path.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments}\n", encoding="utf-8")
     path.chmod(0o755)
 
 
@@ -141,7 +141,12 @@ def run_command(command: str, session: Session) -> str:
     path = f"{session.tools}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "error"}
     done = subprocess.run(
-        ["bash", "-c", command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        ["bash", "-c", command],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     session.exit_code = done.returncode
     return done.stdout

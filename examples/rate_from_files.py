@@ -1,6 +1,6 @@
 """From two folders to a decision: is the rate below a limit, and how sure are we?
 
-    python examples/rate_from_files.py                            the built-in example, limit 0.35
+    python examples/rate_from_files.py                            the built-in example, limit 0.30
     python examples/rate_from_files.py rounds/may rounds/april 0.2
 
 The folders hold labels.csv, history's also gold.csv. Exits with 0 if the rate is below the limit with 95% confidence,
@@ -20,7 +20,7 @@ LEVEL = 0.95
 
 def main(arguments: list[str]) -> int:
     folders = arguments[:2] or [str(EXAMPLE / "current"), str(EXAMPLE / "history")]
-    limit = float(arguments[2]) if len(arguments) > 2 else 0.35
+    limit = float(arguments[2]) if len(arguments) > 2 else 0.30
     try:
         current, history = (hero.read_round(folder) for folder in folders)
         rate = hero.estimate_rate(current, history)

@@ -33,6 +33,7 @@ class Reliability:
     fit: HistoryFit
     options: EMOptions
     findings: tuple[Finding, ...]
+    shrinkage: float = 0.0
 
     @property
     def report(self) -> EMReport:
@@ -151,12 +152,15 @@ def fit_reliability(
     tolerance: float = 1e-10,
     max_steps: int = 10_000,
     accelerate: bool = True,
+    shrinkage: float = 0.0,
     progress: Progress | None = None,
 ) -> Reliability:
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
 
     `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
-    come to rest too. `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting.
+    come to rest too. `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting. `shrinkage` adds
+    that many pseudo-answers to each labeler and class, as the pool of labelers answers (1 to 3 steady a history with
+    scarce gold; 0, the paper's method, adds none).
     """
     if not 0.0 < clip < 0.5:
         raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
@@ -164,9 +168,11 @@ def fit_reliability(
         raise wrong("E201", f"tolerance is {tolerance!r}. It is a relative change, such as 1e-10")
     if max_steps < 1:
         raise wrong("E201", f"max_steps is {max_steps!r}. At least one step is needed")
+    if not 0.0 <= shrinkage < 1e6:
+        raise wrong("E201", f"shrinkage is {shrinkage!r}. It is a number of pseudo-answers: 0 for none, or a few")
     step_tolerance = 1e-11 if tolerance <= 1e-8 else None
     options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
-    return fit_with(history_rounds(history), options, None, progress)
+    return fit_with(history_rounds(history), options, None, progress, shrinkage)
 
 
 def fit_with(
@@ -174,6 +180,7 @@ def fit_with(
     options: EMOptions,
     classes: Sequence[str] | None = None,
     progress: Progress | None = None,
+    shrinkage: float = 0.0,
 ) -> Reliability:
     """`fit_reliability` with checked options and, if given, the classes that current rounds share."""
     named = tuple(classes) if classes is not None else common_classes(rounds)
@@ -183,9 +190,9 @@ def fit_with(
     counted = count(rounds, labelers, named)
     if not (counted.patterns.gold >= 0).any():
         raise no_gold(rounds)
-    fit = fit_anchored(counted.patterns, len(named), options, progress)
+    fit = fit_anchored(counted.patterns, len(named), options, progress, shrinkage=shrinkage)
     findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
-    return Reliability(rounds, labelers, named, counted, fit, options, findings)
+    return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 
 
 def no_gold(rounds: Sequence[Round]) -> SupportError:

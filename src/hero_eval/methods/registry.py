@@ -49,6 +49,7 @@ class Evidence:
     progress: Progress | None = None
     given: HistoryFit | None = None
     warm: Latent | None = None
+    shrinkage: float = 0.0
 
     @cached_property
     def anchored(self) -> HistoryFit:
@@ -56,7 +57,7 @@ class Evidence:
         if self.given is not None:
             return self.given
         assert self.history is not None
-        return fit_anchored(self.history, self.n_classes, self.em, self.progress, self.warm)
+        return fit_anchored(self.history, self.n_classes, self.em, self.progress, self.warm, self.shrinkage)
 
     @cached_property
     def gold_only(self) -> HistoryFit:
@@ -96,6 +97,8 @@ class Method:
 
 
 METHODS: dict[str, Method] = {}
+ANCHORED = ("hero1", "hero2")
+"""The methods that rest on the anchored EM of history, and so on one joint likelihood with it."""
 _MODULES = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
 
 

@@ -93,10 +93,14 @@ def vote_counts(patterns: Patterns, n_classes: int) -> Floats:
     return patterns.from_cells(to_answer)
 
 
-def maximise(patterns: Patterns, post: Floats, old: Latent, clip: float) -> Latent:
-    """M-step of Algorithm 1: class weights over all rows, answers by expected counts, both kept off 0 and 1."""
+def maximise(patterns: Patterns, post: Floats, old: Latent, clip: float, pseudo: Floats | None = None) -> Latent:
+    """M-step of Algorithm 1: class weights over all rows, answers by expected counts, both kept off 0 and 1.
+
+    `pseudo` (J, L, S) are answers that a prior adds to those seen.
+    """
     expected = post * patterns.counts[:, None]
-    answers = floored_shares(patterns.to_cells(expected), clip, axis=1)
+    cells = patterns.to_cells(expected)
+    answers = floored_shares(cells if pseudo is None else cells + pseudo, clip, axis=1)
     if np.isnan(np.add.reduce(answers, axis=None)):  # a labeler without any label in some state stays as it was
         answers = np.where(np.isnan(answers), old.answers, answers)
     return Latent(floored_shares(expected.sum(axis=0), clip, axis=0), answers, old.state_class)
@@ -107,8 +111,12 @@ def run_em(
     start: Latent,
     options: EMOptions,
     progress: Callable[[int, float], None] | None = None,
+    pseudo: Floats | None = None,
 ) -> tuple[Latent, EMReport]:
-    """Climb from `start` until the likelihood, and by default the parameters too, stand still."""
+    """Climb from `start` until the likelihood, and by default the parameters too, stand still.
+
+    With `pseudo` it is the likelihood plus sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
+    """
     barrier = state_barrier(patterns.gold, start.state_class)
     n_states = start.n_states
 
@@ -118,7 +126,10 @@ def run_em(
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
         post, by_row = posterior(patterns, at, barrier)
-        return _vector(maximise(patterns, post, at, options.clip)), float(patterns.counts @ by_row)
+        height = float(patterns.counts @ by_row)
+        if pseudo is not None:
+            height += float((pseudo * np.log(at.answers)).sum())
+        return _vector(maximise(patterns, post, at, options.clip, pseudo)), height
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))

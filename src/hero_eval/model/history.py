@@ -14,7 +14,7 @@ import numpy as np
 
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start, run_em, vote_start
 from hero_eval.model.influence import Information
-from hero_eval.model.latent import Latent
+from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Floats, Patterns
 
 Progress = Callable[[int, float], None]
@@ -28,7 +28,7 @@ class HistoryFit:
     latent: Latent
     report: EMReport | None
     clip: float
-    pseudo: float = 0.0
+    pseudo: float | Floats = 0.0
 
     @cached_property
     def information(self) -> Information:
@@ -41,11 +41,28 @@ def fit_anchored(
     options: EMOptions,
     progress: Progress | None = None,
     warm: Latent | None = None,
+    shrinkage: float = 0.0,
 ) -> HistoryFit:
-    """Algorithm 1, stage A: start from the gold rows (or warm), then EM over all rows with the gold held fixed."""
+    """Algorithm 1, stage A: start from the gold rows (or warm), then EM over all rows with the gold held fixed.
+
+    With `shrinkage` the fit is repeated with that many pseudo-answers added to each labeler and class, shared out as
+    the pool of all labelers answers that class: labelers with little to say of themselves move towards the pool.
+    """
     start = gold_start(patterns, n_classes, options.clip) if warm is None else warm
     latent, report = run_em(patterns, start, options, progress)
-    return HistoryFit(patterns, latent, report, options.clip)
+    if shrinkage == 0.0:
+        return HistoryFit(patterns, latent, report, options.clip)
+    pseudo = np.broadcast_to(shrinkage * pooled_answers(patterns, latent), latent.answers.shape)
+    latent, report = run_em(patterns, latent, options, progress, pseudo)
+    return HistoryFit(patterns, latent, report, options.clip, pseudo)
+
+
+def pooled_answers(patterns: Patterns, latent: Latent) -> Floats:
+    """(1, L, S): how the pool of all labelers answers in each state."""
+    post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
+    together: Floats = patterns.to_cells(post * patterns.counts[:, None]).sum(axis=0, keepdims=True)
+    shares: Floats = together / np.maximum(together.sum(axis=1, keepdims=True), 1e-300)
+    return shares
 
 
 def fit_without_gold(

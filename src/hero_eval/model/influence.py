@@ -120,7 +120,7 @@ class Information:
     `pseudo` is the number of pseudo-answers added to each (labeler, answer, state) cell by the fit's prior.
     """
 
-    def __init__(self, patterns: Patterns, latent: Latent, clip: float, pseudo: float = 0.0) -> None:
+    def __init__(self, patterns: Patterns, latent: Latent, clip: float, pseudo: float | Floats = 0.0) -> None:
         self.patterns = patterns
         self.latent = latent
         self.at = coordinates(latent, clip)

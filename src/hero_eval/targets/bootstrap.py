@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hero_eval.methods.registry import Evidence
+from hero_eval.methods.registry import ANCHORED, Evidence
+from hero_eval.model.history import HistoryFit
 from hero_eval.model.patterns import Floats, Ints
 
 if TYPE_CHECKING:
@@ -85,35 +86,35 @@ def _plan(question: Question) -> _Plan:
 def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats], list[float]]:
     """Rates of every current round under drawn unit weights; history is fitted once for all of them."""
     rates, mass = [], []
-    shared: Evidence | None = None
+    learned: HistoryFit | None = None
     for current, units in zip(question.currents, plan.currents, strict=True):
-        evidence = current.evidence
         here = drawn[units]
         raw = current.round.weight
-        base = np.ones(len(here)) if raw is None else raw if len(raw) == len(here) else raw[current.known]
-        mass.append(float(base @ here))
+        kept = slice(None) if plan.history is None else current.known
+        mass.append(float(here.sum() if raw is None else raw[kept] @ here))
         if not here.any():
-            rates.append(np.full(evidence.n_classes, np.nan))
+            rates.append(np.full(current.evidence.n_classes, np.nan))
             continue
-        changed = replace(
-            evidence,
-            current=evidence.current.reweighted(evidence.current.item_weight * here)
-            if plan.history is not None
-            else evidence.current,
-            current_all=evidence.current_all.reweighted(evidence.current_all.item_weight * here)
-            if plan.history is None
-            else evidence.current_all,
-            em=replace(evidence.em, tolerance=min(evidence.em.tolerance, 1e-8), step_tolerance=1e-5, accelerate=True),
-            progress=None,
-        )
-        if plan.history is not None and evidence.history is not None:
-            past = evidence.history.reweighted(evidence.history.item_weight * drawn[plan.history])
-            warm = None if evidence.given is None else evidence.given.latent
-            if shared is None:
-                shared = replace(changed, history=past, given=None, warm=warm)
-                changed = shared
-            else:
-                needs_fit = question.method.name in ("hero1", "hero2")
-                changed = replace(changed, history=past, given=shared.anchored if needs_fit else None, warm=warm)
-        rates.append(question.method.rates(changed))
+        redrawn = _redrawn(current.evidence, here, None if plan.history is None else drawn[plan.history])
+        if plan.history is not None and question.method.name in ANCHORED:
+            redrawn = replace(redrawn, given=learned)
+            learned = redrawn.anchored
+        rates.append(question.method.rates(redrawn))
     return rates, mass
+
+
+def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence:
+    """The evidence with items drawn `here` (current) and `there` (history) times, to be fitted from a warm start."""
+    em = replace(evidence.em, tolerance=min(evidence.em.tolerance, 1e-8), step_tolerance=1e-5, accelerate=True)
+    if there is None or evidence.history is None:
+        everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
+        return replace(evidence, current_all=everything, em=em, progress=None)
+    return replace(
+        evidence,
+        current=evidence.current.reweighted(evidence.current.item_weight * here),
+        history=evidence.history.reweighted(evidence.history.item_weight * there),
+        em=em,
+        progress=None,
+        given=None,
+        warm=None if evidence.given is None else evidence.given.latent,
+    )

@@ -18,7 +18,7 @@ from scipy import special
 from hero_eval.confidence import Rooted
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
-from hero_eval.methods.registry import Fit
+from hero_eval.methods.registry import ANCHORED, Fit
 from hero_eval.methods.stage_b import carry
 from hero_eval.model.em import gold_counts
 from hero_eval.model.joint import Joint, profile, stack
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
 SAFE_CLUSTERS = 20
-_PROFILED = ("hero1", "hero2")
 
 
 def interval_kind(
@@ -75,8 +74,10 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
 
 def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:
     """Why there is no profile likelihood, or None if there is."""
-    if question.method.name not in _PROFILED:
+    if question.method.name not in ANCHORED:
         return f"{question.method.name} has no joint likelihood with history"
+    if question.reliability is not None and question.reliability.shrinkage > 0:
+        return "its likelihood leaves out the shrinkage"
     if not linear:
         return "it exists for rates, scores and win rates of one round"
     if question.options.cluster is not None:

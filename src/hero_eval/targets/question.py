@@ -269,7 +269,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     `split` is a column whose value is the same throughout each current round: history's covariate means are then those
     of its items with that value.
     """
-    em = history.options if isinstance(history, Reliability) else EMOptions()
+    em, shrinkage = (history.options, history.shrinkage) if isinstance(history, Reliability) else (EMOptions(), 0.0)
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
@@ -281,7 +281,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         rounds, columns = gathered.currents, gathered.columns
         if any(new is not old for new, old in zip(gathered.history, past, strict=True)):
             past, history = gathered.history, gathered.history
-    reliability = _learn(history, past, classes, method, em, options.progress)
+    reliability = _learn(history, past, classes, method, em, shrinkage, options.progress)
     prepared = tuple(
         _count_current(one, reliability, classes, method, options, None if columns is None else columns[position])
         for position, one in enumerate(rounds)
@@ -380,6 +380,7 @@ def _learn(
     classes: tuple[str, ...],
     method: Method,
     em: EMOptions,
+    shrinkage: float,
     progress: Progress | None,
 ) -> Reliability | None:
     """History's reliabilities if the method needs them; a fitted one is used again when its classes agree."""
@@ -387,7 +388,7 @@ def _learn(
         return None
     if isinstance(history, Reliability) and history.classes == classes:
         return history
-    return fit_with(past, em, classes, progress)
+    return fit_with(past, em, classes, progress, shrinkage)
 
 
 def _count_current(
@@ -435,6 +436,7 @@ def _count_current(
         penalty=options.penalty,
         progress=options.progress,
         given=reliability.fit,
+        shrinkage=reliability.shrinkage,
     )
     units = None if options.cluster is None else clusters_of(one, options.cluster)
     return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
