@@ -35,9 +35,11 @@ studies: $(READY)
 	mkdir -p build/studies
 	for study in exp1-small exp1-large exp2 defect safety; do \
 	  $(BIN)/hero study $$study --output build/studies/$$study.csv || exit 1; done
+	$(BIN)/hero study coverage --replications 1000 --output build/studies/coverage.csv
 
 bench: $(READY)
 	$(BIN)/python benchmarks/paper_grid.py
+	$(BIN)/python benchmarks/intervals.py
 
 clean:
 	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -626,6 +626,7 @@ FIT_CHANGES: dict[str, dict[str, Any]] = {
     "tolerance": {"tolerance": 1e-2},
     "max_steps": {"max_steps": 2},
     "accelerate": {"accelerate": False},
+    "shrinkage": {"shrinkage": 3.0},
 }
 
 

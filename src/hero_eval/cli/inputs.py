@@ -112,8 +112,6 @@ def _read(path: Path, options: dict[str, Any]) -> Round:
         return read_round(path, **options)
     except InputError as error:
         raise InputError(_placed(path, problem) for problem in error.problems) from error
-    except OSError as error:
-        raise wrong("E103", f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _placed(path: Path, problem: Problem) -> Problem:

@@ -42,9 +42,12 @@ def read_round(
     from hero_eval.round import Round  # a round can be made without files, so it does not know this module
 
     where = Path(path).expanduser()
-    if not where.exists():
-        raise InputError(_not_there(where))
-    files, problems = _find_files(where)
+    try:
+        if not where.exists():
+            raise InputError(_not_there(where))
+        files, problems = _find_files(where)
+    except OSError as error:  # a name too long, a folder without permission
+        raise InputError(Problem("E103", f"{where} cannot be read: {error.strerror or error}.")) from error
     if name is None:
         name = _stem(Path(os.path.abspath(where)))
     options = make_options(columns, classes, positive, covariates, text, name)

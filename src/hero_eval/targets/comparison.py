@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from hero_eval.targets.rate import estimate_rate
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Mapping[str, Estimate]):
     """Estimates by method, and why the others could not be had."""
 
     estimates: Mapping[str, Estimate]
@@ -29,6 +29,12 @@ class Comparison:
 
     def __getitem__(self, method: str) -> Estimate:
         return self.estimates[method]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
 
     def frame(self, backend: str | None = None) -> Any:
         """One row a method: value, standard error, interval, items, gold."""
