@@ -47,6 +47,7 @@ MEMBERS: Mapping[str, str] = {
     "Reliability.rounds": "The rounds of history.",
     "Reliability.labelers": "Names of the labelers, sorted.",
     "Reliability.classes": "The classes, in order.",
+    "Reliability.shrinkage": "Pseudo-answers added to each labeler and class.",
     "Reliability.findings": "What one must know about this fit.",
     "Reliability.report": "How EM went: `n_steps`, `change`, `converged`, `log_likelihood`.",
     "Reliability.converged": "Whether EM came to rest.",

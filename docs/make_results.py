@@ -94,7 +94,19 @@ def public_coverage(rows: Sequence[Row]) -> str:
             ]
         )
     head = ["cell", "quantity", "gold", "bias", "rmse", "covers", "width", "safer"]
-    return table(head, lines, "ll" + "r" * 6)
+    return f"{_in_short(rows)}\n\n{table(head, lines, 'll' + 'r' * 6)}"
+
+
+def _in_short(rows: Sequence[Row]) -> str:
+    """Where coverage lies over all rows, in a sentence."""
+    ordered = sorted(rows, key=lambda row: float(row["coverage"]))
+    lowest, middle, highest = ordered[0], ordered[len(rows) // 2], ordered[-1]
+    low = [row for row in rows if float(row["coverage"]) + 2 * float(row["coverage_se"]) < 0.95]
+    return (
+        f"Coverage of the {len(rows)} rows lies between {float(lowest['coverage']):.3f} ({lowest['cell']}, "
+        f"{lowest['method']}) and {float(highest['coverage']):.3f}, with median {float(middle['coverage']):.3f}; "
+        f"{len(low)} of them lie more than two Monte Carlo errors below 0.95."
+    )
 
 
 def limits(rows: Sequence[Row], methods: Sequence[str] | None = None, *, brief: bool = False) -> str:
