@@ -156,7 +156,39 @@ def panel(method: str, top: float) -> list[str]:
     return parts
 
 
-PICTURES_BY_NAME = {"methods.svg": methods, "coverage.svg": coverage}
+def public_coverage() -> str:
+    """Coverage as a user gets it: every cell and quantity of the coverage study, with its Monte Carlo error."""
+    rows = rows_of("coverage")
+    cells = list(dict.fromkeys(row["cell"] for row in rows))
+    top, step = 96, 17
+    bottom = top + step * len(cells)
+    scale = Scale(0.88, 1.0, 220, 740)
+    parts = [
+        text(20, 32, "How often the default 95% interval covers the truth"),
+        dot(30, 58, "full"),
+        text(44, 63, "hero1, and what rests on it"),
+        diamond(280, 58, "hollow"),
+        text(294, 63, "hero2"),
+    ]
+    for tick in (0.88, 0.90, 0.92, 0.94, 0.96, 0.98, 1.0):
+        parts.append(line(scale(tick), top - 8, scale(tick), bottom, "faint", 'stroke-width="1"'))
+        parts.append(text(scale(tick), bottom + 18, f"{tick:.2f}", "middle", "quiet small"))
+    for bound in (0.93, 0.97):
+        parts.append(line(scale(bound), top - 8, scale(bound), bottom, more='stroke-width="1" stroke-dasharray="3 4"'))
+    for position, cell in enumerate(cells):
+        y = top + position * step
+        parts.append(text(20, y + 4, cell, kind="words small"))
+        for row in (row for row in rows if row["cell"] == cell):
+            covers, error = float(row["coverage"]), float(row["coverage_se"])
+            low, high = max(covers - 2 * error, scale.low), min(covers + 2 * error, scale.high)
+            draw, kind = (diamond, "hollow") if row["method"] == "hero2" else (dot, "full")
+            parts += [line(scale(low), y, scale(high), y, more='stroke-width="1"'), draw(scale(covers), y, kind)]
+    note = "Lines span twice the Monte Carlo error on either side; the dashes mark 0.93 and 0.97."
+    parts.append(text(20, bottom + 42, note, kind="quiet small"))
+    return picture("Coverage of the default interval, cell by cell", bottom + 58, parts)
+
+
+PICTURES_BY_NAME = {"methods.svg": methods, "coverage.svg": coverage, "public-coverage.svg": public_coverage}
 
 
 def main() -> None:

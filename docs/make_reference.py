@@ -150,6 +150,7 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F107": "Put what describes an item into the items table.",
     "F108": "Say `cluster=COLUMN` if these items repeat one prompt; else nothing.",
     "F109": "Nothing; it says what counted as one.",
+    "F110": 'Say `cluster="item"` if equal ids are the same prompts; if they are mere row numbers, nothing.',
     "F201": "Instruct these labelers, or stop paying for them.",
     "F202": "Find out whether they read the question the other way round.",
     "F203": "Add gold for items that they labelled.",

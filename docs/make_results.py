@@ -90,11 +90,12 @@ def public_coverage(rows: Sequence[Row]) -> str:
                 _with_error(row, "rmse"),
                 _with_error(row, "coverage"),
                 f"{float(row['width']):.3f}",
+                f"{float(row['score_ratio']):.2f}",
                 f"{float(row['safer']):.2f}",
             ]
         )
-    head = ["cell", "quantity", "gold", "bias", "rmse", "covers", "width", "safer"]
-    return f"{_in_short(rows)}\n\n{table(head, lines, 'll' + 'r' * 6)}"
+    head = ["cell", "quantity", "gold", "bias", "rmse", "covers", "width", "score", "safer"]
+    return f"{_in_short(rows)}\n\n{table(head, lines, 'll' + 'r' * 7)}"
 
 
 def _in_short(rows: Sequence[Row]) -> str:

@@ -23,6 +23,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F107": ("note", "columns that differ within an item were ignored"),
     "F108": ("warning", "items that may repeat one prompt were taken as independent"),
     "F109": ("note", "how clusters were used"),
+    "F110": ("note", "items whose ids history has too were taken as independent of it"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

@@ -76,9 +76,11 @@ class Gate:
         """Say what failed on stderr and leave with the gate's own exit code."""
         import typer
 
+        from hero_eval.cli.guard import say
+
         failed = [sentence for sentence in map(self.check, results) if sentence is not None]
         for sentence in failed:
-            typer.echo(sentence, err=True)
+            say(sentence)
         if failed:
             raise typer.Exit(GATE_CLOSED)
 

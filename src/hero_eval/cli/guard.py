@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hero_eval.errors import HeroError, Problem
+from hero_eval.errors import HeroError
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -46,15 +46,20 @@ def guarded() -> Iterator[None]:
 
 
 def report(error: HeroError) -> None:
-    """Each problem, code first: folded on a terminal, one line each in a log."""
-    width = min(shutil.get_terminal_size().columns, 80) if sys.stderr.isatty() else None
+    """Each problem, code first."""
     for problem in error.problems:
-        sys.stderr.write(problem_text(problem, width) + "\n")
+        say(str(problem))
+
+
+def say(text: str) -> None:
+    """A sentence on stderr: folded on a terminal, one line in a log."""
+    width = min(shutil.get_terminal_size().columns, 80) if sys.stderr.isatty() else None
+    sys.stderr.write(folded(text, width) + "\n")
     sys.stderr.flush()
 
 
-def problem_text(problem: Problem, width: int | None) -> str:
-    text = printable(str(problem))
+def folded(text: str, width: int | None) -> str:
+    text = printable(text)
     if width is None:
         return text
     return textwrap.fill(text, width, subsequent_indent=" " * 5, break_long_words=False, break_on_hyphens=False)

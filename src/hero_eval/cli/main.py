@@ -26,7 +26,8 @@ app = typer.Typer(
         "  hero demo\n"
         "  hero check rounds/may --history rounds/april\n"
         "  hero estimate rounds/may --history rounds/april --covariates judge\n\n"
-        "Exit codes: 0 done, 2 the input or the call is wrong, 3 the data cannot support the answer."
+        "Exit codes: 0 done, 2 the input or the call is wrong,\n"
+        "3 the data cannot support the answer, 4 a gate is closed."
     ),
 )
 

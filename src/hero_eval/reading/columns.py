@@ -79,7 +79,10 @@ def rename(source: Source, needed: Sequence[str], columns: Mapping[str, str]) ->
 
 
 def unknown_mappings(sources: Sequence[Source], columns: Mapping[str, str]) -> dict[str, Problem]:
-    """Mapped columns that no table has, by our name."""
+    """Mapped columns that no table has, by our name.
+
+    Where a table has the column under our name already there is nothing to map: one mapping serves rounds of two tools.
+    """
     seen = [name for source in sources for name in source.table.column_names]
     there = "; ".join(f"{source.name} has {listed(source.table.column_names)}" for source in sources)
     return {
@@ -89,7 +92,7 @@ def unknown_mappings(sources: Sequence[Source], columns: Mapping[str, str]) -> d
             f"{_meant(theirs, seen)}",
         )
         for ours, theirs in columns.items()
-        if theirs not in seen and sources
+        if theirs not in seen and ours not in seen and sources
     }
 
 

@@ -215,11 +215,12 @@ def coverage_row(study: str, cell: str, quantity: str, outcome: Floats, asked: i
     """Coverage, width and interval score of one quantity in one cell, each with its Monte Carlo error."""
     value, low, high, truth, gold, safer = outcome.T
     count = len(value)
-    error = value - truth
+    known = np.isfinite(value)  # an unknown value has the whole range as its interval, and no error
+    error = (value - truth)[known]
     covered = (low <= truth) & (truth <= high)
     share = float(covered.mean())
     score = (high - low) + 40.0 * np.maximum(low - truth, 0.0) + 40.0 * np.maximum(truth - high, 0.0)
-    spread, rmse = float(value.std(ddof=1)), float(np.sqrt(np.mean(error**2)))
+    spread, rmse = float(error.std(ddof=1)), float(np.sqrt(np.mean(error**2)))
     best = best_constant_score(np.abs(error))
     return {
         "study": study,
@@ -228,6 +229,7 @@ def coverage_row(study: str, cell: str, quantity: str, outcome: Floats, asked: i
         "gold": float(gold.mean()),
         "replications": count,
         "refused": asked - count,
+        "unknown": int((~known).sum()),
         "safer": float(safer.mean()),
         "bias": float(error.mean()),
         "bias_se": spread / np.sqrt(count),

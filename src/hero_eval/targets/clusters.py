@@ -56,8 +56,8 @@ def clusters_of_history(
     return np.concatenate(parts), (Finding("F109", message, {"cluster": column, "without": lacking}),)
 
 
-def repeat_findings(currents: Sequence[Round], column: str | None) -> tuple[Finding, ...]:
-    """Repeats that nobody declared: a column that looks like a prompt's, with fewer values than items."""
+def repeat_findings(currents: Sequence[Round], past: Sequence[Round], column: str | None) -> tuple[Finding, ...]:
+    """Repeats that nobody declared: a prompt column with fewer values than items, or ids that history has too."""
     if column is not None:
         return ()
     found = []
@@ -71,4 +71,12 @@ def repeat_findings(currents: Sequence[Round], column: str | None) -> tuple[Find
                 )
                 found.append(Finding("F108", message, {"column": name, "items": one.n_items, "distinct": distinct}))
                 break
+    here = {str(item) for one in currents for item in one.item_ids}
+    shared = len(here & {str(item) for one in past for item in one.item_ids})
+    if shared >= max(0.5 * len(here), 10):
+        message = (
+            f"{shared} of {len(here)} current items have an id that history has too: if these are the same prompts, "
+            f"say cluster={OWN_ID!r} (command: --cluster {OWN_ID})"
+        )
+        found.append(Finding("F110", message, {"items": len(here), "shared": shared}))
     return tuple(found)

@@ -287,7 +287,11 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         for position, one in enumerate(rounds)
     )
     past_clusters, remarks = clusters_of_history(past, options.cluster)
-    found = (*_advice(currents, past, method, options, names), *remarks, *repeat_findings(rounds, options.cluster))
+    found = (
+        *_advice(currents, past, method, options, names),
+        *remarks,
+        *repeat_findings(rounds, past, options.cluster),
+    )
     question = Question(
         classes, prepared, reliability, method, why, options, columns, found, past_clusters, (*rounds, *past)
     )
