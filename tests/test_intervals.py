@@ -10,7 +10,7 @@ from make_rounds import GOOD, LARGE, SMALL, draw_pair, round_of
 from scipy import optimize, stats
 
 import hero_eval as hero
-from hero_eval.confidence import Flat, Normal, Resampled, Rooted, Touching, resampled
+from hero_eval.confidence import Flat, Mirrored, Normal, Resampled, Rooted, Touching, resampled
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
 from hero_eval.model.joint import Fixed, Joint, fit_joint, profile, stack
@@ -33,6 +33,7 @@ CURVES = {
     "plain": Normal(0.1, 0.2, (-1.0, 1.0), logit=False),
     "rooted": Rooted(np.array([-2.0, -1.0, -0.2]), np.array([-2.5, 0.0, 2.1]), (0.0, 1.0)),
     "scores": Normal(3.0, 0.4, (1.0, 5.0)),
+    "mirrored": Mirrored(Normal(0.3, 0.05, (0.0, 1.0)), 1.0),
 }
 
 
@@ -76,6 +77,18 @@ def test_one_and_two_sided_agree(kind: str) -> None:
     assert found.probability_below(high) == pytest.approx(0.95, abs=0.01)
     wider = found.interval(0.99)
     assert wider[0] < found.interval(0.95)[0] < found.interval(0.95)[1] < wider[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_two_classes_mirror_each_other(kind: str) -> None:
+    """The defect rate and the rate without defects would have intervals that do not fit together."""
+    found = estimate(kind)
+    other = found.distribution["0"]
+    low, high = found.interval()
+    assert other.value == 1 - found.value
+    assert other.interval() == (pytest.approx(1 - high), pytest.approx(1 - low))
+    asked = estimate(kind, positive="0")
+    assert asked.interval() == (pytest.approx(1 - high, abs=2e-3), pytest.approx(1 - low, abs=2e-3))
 
 
 def test_kinds_agree_where_gold_is_plenty() -> None:

@@ -80,6 +80,20 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class Mirrored:
+    """The curve of  total - quantity,  from that of the quantity."""
+
+    inner: Curve
+    total: float
+
+    def quantile(self, p: float) -> float:
+        return self.total - self.inner.quantile(1.0 - p)
+
+    def below(self, x: float) -> float:
+        return 1.0 - self.inner.below(self.total - x)
+
+
+@dataclass(frozen=True)
 class Touching:
     """Another curve for an estimate that lies on an end of its range: intervals then reach that end."""
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from hero_eval.confidence import Flat
+from hero_eval.confidence import Flat, Mirrored
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
@@ -87,10 +87,27 @@ def class_rates(question: Question, current: Current, fit: Fit, shown: Estimate 
     out = {}
     for k, name in enumerate(question.classes):
         what = f"rate of {name!r}"
-        done = shown is not None and shown.what == what
-        contrast = np.eye(len(question.classes))[k]
-        out[name] = shown if done and shown else question.estimate("class rate", what, fit, current, contrast)
+        if shown is not None and shown.what == what:
+            out[name] = shown
+        elif shown is not None and shown.target == "rate" and len(question.classes) == 2:
+            out[name] = _the_other(shown, what)
+        else:
+            contrast = np.eye(len(question.classes))[k]
+            out[name] = question.estimate("class rate", what, fit, current, contrast)
     return out
+
+
+def _the_other(shown: Estimate, what: str) -> Estimate:
+    """Of two classes the other one: 1 - rate, as sure as the first."""
+    return replace(
+        shown,
+        target="class rate",
+        what=what,
+        value=1.0 - shown.value,
+        centre=1.0 - shown.centre,
+        influence=shown.influence * -1.0,
+        curve=Mirrored(shown.curve, 1.0),
+    )
 
 
 def headline(
