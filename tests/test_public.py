@@ -342,7 +342,7 @@ def test_missing_values_are_told_and_do_little() -> None:
 
 
 def test_a_covariate_that_moved_is_told_and_avoided(pair: Pair) -> None:
-    """A shift of the prompts between rounds would be carried straight into the estimate (FINDINGS, section 3)."""
+    """A shift of the prompts between rounds would be carried straight into the estimate."""
     now, then = xs(pair)
     rounds = described(pair, {"x": now + 0.8}, {"x": then})
     asked = hero.estimate_rate(*rounds, method="hero2", covariates=["x"])
@@ -921,7 +921,7 @@ def test_a_higher_level_is_wider(pair: Pair, method: str) -> None:
 
 @pytest.mark.parametrize("method", WITH_GOLD)
 def test_the_papers_interval_is_the_shorter_one(pair: Pair, method: str) -> None:
-    """The default would forget that reliabilities are estimated, as the paper's interval does (FINDINGS, section 1)."""
+    """The default would forget that reliabilities are estimated, as the paper's interval does."""
     ours = hero.estimate_rate(pair.current, pair.history, **options_of(method))
     papers = hero.estimate_rate(pair.current, pair.history, interval="paper", **options_of(method))
     assert papers.value == ours.value

@@ -2,7 +2,7 @@
 tenth of their gold.
 
 The data stay outside the repository, where HERO_DATA points. Bounds lie around figures that an independent
-implementation of the paper's algorithm got on the same data (FINDINGS, section 4). Majority vote and Dawid-Skene use
+implementation of the algorithm got on the same data. Majority vote and Dawid-Skene use
 no gold, so they must agree with it but for its looser convergence. The other two depend on which gold was drawn: their
 mean error spreads over seeds (`spread`, of ten seeds here), and of the reference we know one mean of unknown seeds.
 """
@@ -32,7 +32,7 @@ METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1")
 
 @dataclass(frozen=True)
 class Set:
-    """One table of FINDINGS: a folder, which of its items, and which columns make rounds and pools of rounds."""
+    """One set of real rounds: a folder, which of its items, and which columns make rounds and pools of rounds."""
 
     folder: str
     only: tuple[str, str] | None
