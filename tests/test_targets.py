@@ -184,6 +184,7 @@ def test_unanimous_labels_leave_the_doubt_of_their_number(method: str, positive:
     assert high >= 1.0 - 1e-6
     assert low <= 0.97, "fifty of fifty happen one time in five at a rate of .97, so it cannot be excluded"
     assert low >= 0.85, "fifty of fifty happen three times in ten thousand at a rate of .85"
+    assert estimate.std_error > 0.005
 
 
 def test_rare_defects_are_covered() -> None:

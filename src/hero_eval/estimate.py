@@ -114,12 +114,14 @@ class Estimate:
     findings: tuple[Finding, ...] = ()
     distribution: Mapping[str, Estimate] = field(default_factory=dict)
     mean_score: Estimate | None = None
+    least_error: float = 0.0
 
     @property
     def std_error(self) -> float:
+        """From the influences; on an edge, where they may vanish, no less than `least_error`; nan if unknown."""
         if math.isnan(self.value):
             return math.nan
-        return math.sqrt(self.influence.variance())
+        return max(math.sqrt(self.influence.variance()), self.least_error)
 
     @property
     def converged(self) -> bool:

@@ -202,6 +202,11 @@ def no_gold(rounds: Sequence[Round]) -> SupportError:
     return unsupported("E302", message)
 
 
+def not_converged(report: EMReport) -> Finding:
+    message = f"EM stopped after {report.n_steps} steps, still changing by {report.change:.1e} a step"
+    return Finding("F301", message, {"steps": report.n_steps, "change": report.change})
+
+
 def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
     return tuple(
         Finding(note.code, f"history {one.name!r}: {note.message}", note.data) for one in rounds for note in one.notes
@@ -239,6 +244,5 @@ def _labeler_findings(
         message = f"no gold of some class for {name_some(without)}; learned from agreement with the others"
         found.append(Finding("F203", message, {"labelers": without}))
     if fit.report is not None and not fit.report.converged:
-        message = f"EM stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
-        found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
+        found.append(not_converged(fit.report))
     return found

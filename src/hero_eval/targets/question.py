@@ -25,7 +25,7 @@ from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, 
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
-from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold
+from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold, not_converged
 from hero_eval.round import Round, common_classes
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
@@ -128,8 +128,7 @@ class Question:
         if "history gold" in self.method.needs and self.reliability is not None:
             found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
-            message = f"EM stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
-            found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
+            found.append(not_converged(fit.report))
         if fit.on_edge:
             message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
             found.append(Finding("F302", message))
@@ -240,6 +239,7 @@ class Question:
             why=self.why,
             report=fit.report,
             findings=findings,
+            least_error=floor,
         )
 
     @property
