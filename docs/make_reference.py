@@ -65,6 +65,7 @@ MEMBERS: Mapping[str, str] = {
     "Estimate.why": "Why this method.",
     "Estimate.curve": "The confidence curve that intervals are read off; see the method page.",
     "Estimate.report": "How EM went, or None.",
+    "Estimate.least_error": "The least standard error of an estimate on an edge; else 0.",
     "Estimate.findings": "What one must know about this number.",
     "Estimate.distribution": "The rate of each class (of a difference: the two rates).",
     "Estimate.mean_score": "The mean score of numeric classes, or None.",

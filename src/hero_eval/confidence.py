@@ -7,7 +7,7 @@ agree with each other. Three kinds of evidence give a curve: a standard error, a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -58,7 +58,7 @@ class Normal:
 
     def quantile(self, p: float) -> float:
         low, high = self.bounds
-        z = float(special.ndtri(p) if math.isinf(self.freedom) else special.stdtrit(self.freedom, p))
+        z = standard_quantile(p, self.freedom)
         share = self._share()
         if not 0.0 < share < 1.0:
             return min(max(self.centre + z * self.error, low), high)
@@ -75,8 +75,17 @@ class Normal:
             gap = float(special.logit((x - low) / (high - low)) - special.logit(share)) * slope
         if self.error == 0.0:
             return 0.5 if gap == 0 else float(gap > 0)
-        z = gap / self.error
-        return float(special.ndtr(z) if math.isinf(self.freedom) else special.stdtr(self.freedom, z))
+        return standard_share(gap / self.error, self.freedom)
+
+
+def standard_quantile(p: float, freedom: float) -> float:
+    """Of the t distribution; infinite freedom is the normal one."""
+    return float(special.ndtri(p) if math.isinf(freedom) else special.stdtrit(freedom, p))
+
+
+def standard_share(z: float, freedom: float) -> float:
+    """P(T <= z)."""
+    return float(special.ndtr(z) if math.isinf(freedom) else special.stdtr(freedom, z))
 
 
 @dataclass(frozen=True)
@@ -118,23 +127,25 @@ class Rooted:
     places: Floats
     roots: Floats
     bounds: tuple[float, float]
+    freedom: float = math.inf
 
     def _value(self, place: float) -> float:
         low, high = self.bounds
         return low + (high - low) * float(special.expit(place))
 
     def quantile(self, p: float) -> float:
-        return self._value(_follow(float(special.ndtri(p)), self.roots, self.places))
+        return self._value(_follow(standard_quantile(p, self.freedom), self.roots, self.places))
 
     def below(self, x: float) -> float:
         low, high = self.bounds
         if x <= low or x >= high:
             return 0.0 if x <= low else 1.0
-        return float(special.ndtr(_follow(float(special.logit((x - low) / (high - low))), self.places, self.roots)))
+        root = _follow(float(special.logit((x - low) / (high - low))), self.places, self.roots)
+        return standard_share(root, self.freedom)
 
     def shifted(self, by: float) -> Rooted:
         """The same curve moved along the logit scale."""
-        return Rooted(self.places + by, self.roots, self.bounds)
+        return replace(self, places=self.places + by)
 
 
 def _follow(at: float, xs: Floats, ys: Floats) -> float:

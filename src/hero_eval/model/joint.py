@@ -19,7 +19,7 @@ from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 
 _FURTHEST = 20.0  # on the logit scale: 2e-9 from the edge
-_FAR_ROOT = 3.3  # an interval of 99.9%
+_FAR_ROOT = 3.5  # an interval of 99.95%
 _ROOT_STEP = 0.6
 
 

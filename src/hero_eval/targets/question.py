@@ -29,7 +29,7 @@ from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold
 from hero_eval.round import Round, common_classes
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
-from hero_eval.targets.intervals import INTERVALS, interval_kind, profile_curve
+from hero_eval.targets.intervals import INTERVALS, gold_freedom, interval_kind, profile_curve
 
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
@@ -218,7 +218,7 @@ class Question:
             error = max(error, floor) if math.isfinite(error) else error
             known = math.isfinite(error) and math.isfinite(value)
             middle = value if kind == "paper" else centre
-            freedom = math.inf if self.options.cluster is None else max(self.n_clusters - 1.0, 1.0)
+            freedom = math.inf if kind == "paper" else self.freedom
             curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
             for end in bounds if floor > 0 else ():
                 if known and abs(value - end) <= _TOUCH * (bounds[1] - bounds[0]):
@@ -241,6 +241,12 @@ class Question:
             findings=findings,
             least_error=floor,
         )
+
+    @cached_property
+    def freedom(self) -> float:
+        """Degrees of freedom of the intervals: few clusters, or little gold, make them longer."""
+        by_clusters = math.inf if self.options.cluster is None else max(self.n_clusters - 1.0, 1.0)
+        return min(by_clusters, gold_freedom(self.n_gold, len(self.classes)) if self.n_gold else math.inf)
 
     @property
     def n_clusters(self) -> int:
