@@ -32,6 +32,14 @@ GOOD = replace(
 )
 """Small and well identified: for what holds exactly, where a flat likelihood would only add noise."""
 
+METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
+WITH_GOLD = ("gold_proportion", "hero1", "hero2")
+
+
+def options_of(method: str) -> dict[str, Any]:
+    return {"method": method, **({"covariates": ["x"]} if method == "hero2" else {})}
+
+
 Array = NDArray[Any]
 Tables = dict[str, pa.Table]
 

@@ -19,6 +19,8 @@ import pyarrow as pa
 import pytest
 from make_rounds import (
     GOOD,
+    METHODS,
+    WITH_GOLD,
     Pair,
     binary_answers,
     codes,
@@ -26,6 +28,7 @@ from make_rounds import (
     finding,
     labels_given,
     near_answers,
+    options_of,
     pair_of,
     round_of,
     some_gold,
@@ -36,13 +39,6 @@ import hero_eval as hero
 from hero_eval.errors import Problem
 from hero_eval.estimate import Estimate
 from hero_eval.round import Round
-
-METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
-WITH_GOLD = ("gold_proportion", "hero1", "hero2")
-
-
-def options_of(method: str) -> dict[str, Any]:
-    return {"method": method, **({"covariates": ["x"]} if method == "hero2" else {})}
 
 
 def refusal(call: Callable[[], Any]) -> hero.HeroError:

@@ -17,7 +17,9 @@ import pytest
 from make_rounds import (
     GOOD,
     LARGE,
+    METHODS,
     SMALL,
+    WITH_GOLD,
     Pair,
     binary_answers,
     codes,
@@ -26,6 +28,7 @@ from make_rounds import (
     labels_given,
     labels_of,
     near_answers,
+    options_of,
     pair_of,
     round_of,
     some_gold,
@@ -36,13 +39,6 @@ import hero_eval as hero
 from hero_eval.estimate import Estimate
 from hero_eval.model import score
 from hero_eval.round import Round
-
-METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
-WITH_GOLD = ("gold_proportion", "hero1", "hero2")
-
-
-def options_of(method: str) -> dict[str, Any]:
-    return {"method": method, **({"covariates": ["x"]} if method == "hero2" else {})}
 
 
 def assert_unbiased(values: np.ndarray, truth: float, slack: float = 0.0) -> None:

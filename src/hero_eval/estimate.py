@@ -207,6 +207,20 @@ def _brief(estimate: Estimate) -> dict[str, Any]:
     }
 
 
+def table_of(first: str, estimates: Mapping[str, Estimate]) -> dict[str, list[Any]]:
+    """Several estimates as columns: their names under `first`, then value, standard error, interval, items, gold."""
+    intervals = [one.interval() for one in estimates.values()]
+    return {
+        first: list(estimates),
+        "value": [one.value for one in estimates.values()],
+        "std_error": [one.std_error for one in estimates.values()],
+        "low": [low for low, _ in intervals],
+        "high": [high for _, high in intervals],
+        "n_items": [one.n_items for one in estimates.values()],
+        "n_gold": [one.n_gold for one in estimates.values()],
+    }
+
+
 def _or(value: float, other: float) -> float:
     return other if math.isnan(value) else value
 

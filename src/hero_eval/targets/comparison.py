@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hero_eval.errors import HeroError
-from hero_eval.estimate import SCHEMA_VERSION, Estimate
+from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
@@ -38,17 +38,7 @@ class Comparison(Mapping[str, Estimate]):
 
     def frame(self, backend: str | None = None) -> Any:
         """One row a method: value, standard error, interval, items, gold."""
-        rows = [(name, one, one.interval()) for name, one in self.estimates.items()]
-        columns: dict[str, list[Any]] = {
-            "method": [name for name, _, _ in rows],
-            "value": [one.value for _, one, _ in rows],
-            "std_error": [one.std_error for _, one, _ in rows],
-            "low": [interval[0] for _, _, interval in rows],
-            "high": [interval[1] for _, _, interval in rows],
-            "n_items": [one.n_items for _, one, _ in rows],
-            "n_gold": [one.n_gold for _, one, _ in rows],
-        }
-        return to_frame(columns, checked_backend(backend, self.frame_kind))
+        return to_frame(table_of("method", self.estimates), checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
         return {

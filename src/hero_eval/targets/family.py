@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION, Estimate
+from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.findings import Finding
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.round import Round
@@ -46,17 +46,8 @@ class Family(Mapping[str, Estimate]):
         return unique([finding for one in self.estimates.values() for finding in one.findings])
 
     def frame(self, backend: str | None = None) -> Any:
-        """One row a group: value, standard error, simultaneous interval, items."""
-        rows = [(name, one, one.interval()) for name, one in self.estimates.items()]
-        columns: dict[str, list[Any]] = {
-            self.by: [name for name, _, _ in rows],
-            "value": [one.value for _, one, _ in rows],
-            "std_error": [one.std_error for _, one, _ in rows],
-            "low": [interval[0] for _, _, interval in rows],
-            "high": [interval[1] for _, _, interval in rows],
-            "n_items": [one.n_items for _, one, _ in rows],
-        }
-        return to_frame(columns, checked_backend(backend, self.frame_kind))
+        """One row a group: value, standard error, simultaneous interval, items, gold."""
+        return to_frame(table_of(self.by, self.estimates), checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
         return {
