@@ -100,10 +100,16 @@ def maximise(patterns: Patterns, post: Floats, old: Latent, clip: float, pseudo:
     """
     expected = post * patterns.counts[:, None]
     cells = patterns.to_cells(expected)
-    answers = floored_shares(cells if pseudo is None else cells + pseudo, clip, axis=1)
-    if np.isnan(np.add.reduce(answers, axis=None)):  # a labeler without any label in some state stays as it was
-        answers = np.where(np.isnan(answers), old.answers, answers)
+    answers = answer_shares(cells if pseudo is None else cells + pseudo, old, clip)
     return Latent(floored_shares(expected.sum(axis=0), clip, axis=0), answers, old.state_class)
+
+
+def answer_shares(cells: Floats, old: Latent, clip: float) -> Floats:
+    """Expected answers (J, L, S) as shares; a labeler without any label in some state stays as it was."""
+    answers = floored_shares(cells, clip, axis=1)
+    if np.isnan(np.add.reduce(answers, axis=None)):
+        answers = np.where(np.isnan(answers), old.answers, answers)
+    return answers
 
 
 def run_em(

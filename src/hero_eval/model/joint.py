@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize, sparse, special
 
-from hero_eval.model.em import EMOptions, EMReport, climb
-from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, state_barrier
+from hero_eval.model.em import EMOptions, EMReport, answer_shares, climb
+from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, share_out, state_barrier
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 
 _FURTHEST = 20.0  # on the logit scale: 2e-9 from the edge
@@ -96,19 +96,13 @@ def _expect(both: Both, at: Joint) -> tuple[Floats, float]:
     joint += both.barrier
     joint[: both.n_history] += np.log(at.latent.weights)
     joint[both.n_history :] += np.log(at.latent.within_class() * at.rates[at.latent.state_class])
-    top = np.maximum.reduce(joint, axis=1, keepdims=True)
-    joint -= top
-    np.exp(joint, out=joint)
-    total = np.add.reduce(joint, axis=1, keepdims=True)
-    joint /= total
-    return joint, float(both.patterns.counts @ (np.log(total) + top)[:, 0])
+    post, by_row = share_out(joint)
+    return post, float(both.patterns.counts @ by_row)
 
 
 def _maximise(both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | None) -> Joint:
     expected = post * both.patterns.counts[:, None]
-    answers = floored_shares(both.patterns.to_cells(expected), clip, axis=1)
-    if np.isnan(np.add.reduce(answers, axis=None)):
-        answers = np.where(np.isnan(answers), old.latent.answers, answers)
+    answers = answer_shares(both.patterns.to_cells(expected), old.latent, clip)
     past, now = expected[: both.n_history].sum(axis=0), expected[both.n_history :].sum(axis=0)
     of_class, n_classes = old.latent.state_class, len(old.rates)
     weights = past

@@ -79,6 +79,11 @@ def posterior(patterns: Patterns, latent: Latent, barrier: Floats) -> tuple[Floa
     joint = answer_log_likelihood(patterns, latent.answers)
     joint += np.log(latent.weights)
     joint += barrier
+    return share_out(joint)
+
+
+def share_out(joint: Floats) -> tuple[Floats, Floats]:
+    """Rows of log-weights as shares (in place, P x S), and the log of what each row adds up to (P,)."""
     top = np.maximum.reduce(joint, axis=1, keepdims=True)
     joint -= top
     np.exp(joint, out=joint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -109,8 +109,7 @@ class Question:
     method: Method
     why: str
     options: Options
-    columns: tuple[CovariateColumns, ...] | None = None
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
     history_clusters: NDArray[np.object_] | None = None
     rounds: tuple[Round, ...] = ()
 
@@ -298,9 +297,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         *remarks,
         *repeat_findings(rounds, past, options.cluster),
     )
-    question = Question(
-        classes, prepared, reliability, method, why, options, columns, found, past_clusters, (*rounds, *past)
-    )
+    question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:
         question = _split_history(question, split)
     return _step_back(question) if options.method is None and columns is not None else question
