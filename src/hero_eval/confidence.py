@@ -1,12 +1,14 @@
 """How sure an estimate is, as a curve: for each probability p the value that the quantity lies below with confidence p.
 
 Intervals of any level, one-sided bounds and "how sure are we that it is above x" are all read off one curve, so they
-agree with each other. Three kinds of evidence give a curve: a standard error, a profile likelihood, replicates.
+agree with each other. Four kinds of evidence give a curve: a standard error, a profile likelihood, replicates, and a
+measurement with a drift of unknown size.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -190,3 +192,64 @@ def resampled(replicates: Floats, value: float, influence: Floats) -> Resampled:
     squares = float(np.sum(influence**2))
     acceleration = float(np.sum(influence**3)) / (6 * squares**1.5) if squares > 0 else 0.0
     return Resampled(known, float(special.ndtri(share)), min(max(acceleration, -0.25), 0.25))
+
+
+_DRIFT_FREEDOM = 5.0  # rounds now and then drift farther than a normal distribution would have it
+_DRIFT_POINTS = 41
+_GRID: Floats = np.linspace(-14.0, 14.0, 2_801)
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """The confidence (rising) at some places on the logit scale.
+
+    An end of an interval from which nothing of the class (or nothing else) would still be seen in `n_items` with more
+    than the end's own probability is the end of the range: "none at all" cannot be ruled out.
+    """
+
+    places: Floats
+    shares: Floats
+    bounds: tuple[float, float]
+    n_items: float
+
+    def quantile(self, p: float) -> float:
+        low, high = self.bounds
+        share = float(special.expit(np.interp(p, self.shares, self.places)))
+        if p < 0.5 and (1.0 - share) ** self.n_items > p:
+            return low
+        if p > 0.5 and share**self.n_items > 1.0 - p:
+            return high
+        return low + (high - low) * share
+
+    def below(self, x: float) -> float:
+        low, high = self.bounds
+        if x <= low or x >= high:
+            return 0.0 if x <= low else 1.0
+        return float(np.interp(special.logit((x - low) / (high - low)), self.places, self.shares))
+
+
+def drifting(
+    shifted: Callable[[float], float],
+    *,
+    centre: float,
+    noise: float,
+    sizes: Floats,
+    weights: Floats,
+    freedom: float,
+    bounds: tuple[float, float],
+    n_items: float,
+) -> Tabulated:
+    """The curve of a quantity that is measured with variance `noise` and drifts by an amount of unknown size.
+
+    All on the logit scale. `shifted(b)` is where the quantity lies if the drift is b; b has a t distribution of scale
+    `sizes[m]` with probability `weights[m]`. The whole is moved so that without drift it is at `centre`.
+    """
+    steps = special.stdtrit(_DRIFT_FREEDOM, (np.arange(_DRIFT_POINTS) + 0.5) / _DRIFT_POINTS)
+    error = math.sqrt(max(noise, 1e-12))
+    shares = np.zeros_like(_GRID)
+    for size, weight in zip(sizes, weights, strict=True):
+        where = np.array([shifted(float(size * step)) for step in steps])
+        gap = (_GRID[None, :] - where[:, None]) / error
+        part = special.ndtr(gap) if math.isinf(freedom) else special.stdtr(freedom, gap)
+        shares += weight * part.mean(axis=0)
+    return Tabulated(_GRID + (centre - shifted(0.0)), shares / shares[-1], bounds, n_items)

@@ -28,6 +28,9 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
     "F203": ("warning", "labelers whose reliability rests on no gold of some class"),
+    "F204": ("note", "labelers err together given the gold"),
+    "F207": ("warning", "the current labelers moved against each other"),
+    "F208": ("warning", "labelers that history never saw count as their peers do"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
     "F302": ("warning", "the estimate lies on the edge"),
@@ -37,6 +40,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F307": ("warning", "no gold of one class in history"),
     "F308": ("warning", "nothing anchors the classes of this method to gold"),
     "F309": ("warning", "outside the usual interval's safe region"),
+    "F310": ("warning", "how far rounds drift is not known"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),

@@ -148,16 +148,20 @@ def _covariate_findings(
     if asked is None:
         message = f"ridge penalty {control.penalty:.3g}, worth {control.n_effective:.1f} covariates"
         found.append(Finding("F405", message, {"penalty": control.penalty, "n_effective": control.n_effective}))
-    shift = shift_finding(columns, ready, evidence)
+    assert evidence.history is not None
+    shift = shift_finding(columns, ready, evidence.current.item_weight, evidence.history.item_weight)
     return found if shift is None else [*found, shift]
 
 
 def shift_finding(
-    columns: CovariateColumns, ready: Covariates, evidence: Evidence, level: float = 0.05
+    columns: CovariateColumns,
+    ready: Covariates,
+    current_weight: Floats,
+    history_weight: Floats,
+    level: float = 0.05,
 ) -> Finding | None:
     """A mean that moved by more than chance allows (`level` over all covariates) is carried straight into HERO-2."""
-    assert evidence.history is not None
-    z = mean_shift(ready, evidence.current.item_weight, evidence.history.item_weight)
+    z = mean_shift(ready, current_weight, history_weight)
     bound = stats.norm.isf(level / 2 / max(len(z), 1))
     moved = [columns.names[c] for c, value in zip(ready.kept, z, strict=True) if abs(value) > bound]
     if not moved:

@@ -9,15 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
 from hero_eval.model.latent import Latent
-from hero_eval.model.patterns import Bools, Floats, Patterns
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
+
+if TYPE_CHECKING:
+    from hero_eval.model.between import Between
+    from hero_eval.model.levels import LevelFit
 
 Need = Literal["history gold", "covariates"]
+Take = Literal["covariates", "all labelers", "current gold"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +35,24 @@ class CovariateColumns:
     common_scale: Bools
     in_scope: Bools | None = None
     """(N,) the history items whose covariates are meant to count; None: all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """Both rounds on the labelers of both: history's first, then those whom it never saw.
+
+    `current` holds every label and the current gold; history_round (N,) numbers the past rounds; groups (J,) number
+    the labelers' groups; covariates are those of all current items.
+    """
+
+    labelers: tuple[str, ...]
+    current: Patterns
+    history: Patterns
+    history_round: Ints
+    n_past: int
+    groups: Ints
+    n_strangers: int = 0
+    covariates: CovariateColumns | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +73,9 @@ class Evidence:
     given: HistoryFit | None = None
     warm: Latent | None = None
     shrinkage: float = 0.0
+    wide: Wide | None = None
+    warm_levels: LevelFit | None = None
+    over_both: bool = False
 
     @cached_property
     def anchored(self) -> HistoryFit:
@@ -83,35 +109,52 @@ class Fit:
     on_all: bool = False
     report: EMReport | None = None
     findings: tuple[Finding, ...] = ()
+    between: Between | None = None
+    levels: LevelFit | None = None
+    over_both: bool = False
 
 
 @dataclass(frozen=True)
 class Method:
-    """A registry row."""
+    """A registry row. `needs` must be there; `takes` is used where it is."""
 
     name: str
     summary: str
     needs: tuple[Need, ...]
     run: Callable[[Evidence], Fit]
     rates: Callable[[Evidence], Floats]
+    takes: tuple[Take, ...] = ()
+
+    @property
+    def uses_covariates(self) -> bool:
+        return "covariates" in self.needs or "covariates" in self.takes
+
+    @property
+    def on_all(self) -> bool:
+        """Whether every labeled item of the current round counts, whoever labeled it."""
+        return "history gold" not in self.needs or "all labelers" in self.takes
 
 
 METHODS: dict[str, Method] = {}
 ANCHORED = ("hero1", "hero2")
 """The methods that rest on the anchored EM of history, and so on one joint likelihood with it."""
-_MODULES = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
+_MODULES = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2", "hero3")
 
 
 Run = Callable[[Evidence], Fit]
 
 
 def method(
-    name: str, summary: str, rates: Callable[[Evidence], Floats], needs: tuple[Need, ...] = ()
+    name: str,
+    summary: str,
+    rates: Callable[[Evidence], Floats],
+    needs: tuple[Need, ...] = (),
+    takes: tuple[Take, ...] = (),
 ) -> Callable[[Run], Run]:
     """Enter a function into the registry; `rates` gives its class rates alone, for the bootstrap."""
 
     def enter(run: Run) -> Run:
-        METHODS[name] = Method(name, summary, needs, run, rates)
+        METHODS[name] = Method(name, summary, needs, run, rates, takes)
         return run
 
     return enter

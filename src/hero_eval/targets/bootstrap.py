@@ -67,7 +67,7 @@ def draw_replicates(question: Question) -> Replicates:
 
 def _plan(question: Question) -> _Plan:
     """Units: clusters over all rounds; or each history item by itself, and current items by id across rounds."""
-    on_all = "history gold" not in question.method.needs
+    on_all = question.method.on_all
     currents = [current.units(on_all).astype(str) for current in question.currents]
     past = question.reliability
     if question.options.cluster is not None:
@@ -90,12 +90,15 @@ def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats]
     for current, units in zip(question.currents, plan.currents, strict=True):
         here = drawn[units]
         raw = current.round.weight
-        kept = slice(None) if plan.history is None else current.known
+        kept = slice(None) if question.method.on_all else current.known
         mass.append(float(here.sum() if raw is None else raw[kept] @ here))
         if not here.any():
             rates.append(np.full(current.evidence.n_classes, np.nan))
             continue
         redrawn = _redrawn(current.evidence, here, None if plan.history is None else drawn[plan.history])
+        if redrawn.wide is not None:
+            first = question.first_fits[len(rates)]
+            redrawn = replace(redrawn, warm_levels=first.levels, over_both=first.over_both)
         if plan.history is not None and question.method.name in ANCHORED:
             redrawn = replace(redrawn, given=learned)
             learned = redrawn.anchored
@@ -109,6 +112,11 @@ def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence
     if there is None or evidence.history is None:
         everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
         return replace(evidence, current_all=everything, em=em, progress=None)
+    wide = evidence.wide
+    if wide is not None:
+        now, past = wide.current.item_weight * here, wide.history.item_weight * there
+        wide = replace(wide, current=wide.current.reweighted(now), history=wide.history.reweighted(past))
+        return replace(evidence, wide=wide, progress=None)
     return replace(
         evidence,
         current=evidence.current.reweighted(evidence.current.item_weight * here),

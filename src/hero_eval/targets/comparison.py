@@ -73,6 +73,7 @@ def compare_methods(
     positive: str | Sequence[str] | None = None,
     scores: Mapping[str, float] | None = None,
     penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason."""
@@ -81,7 +82,7 @@ def compare_methods(
     estimates, skipped = {}, {}
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
     for name, method in all_methods().items():
-        extra: dict[str, Any] = asked if "covariates" in method.needs else {}
+        extra: dict[str, Any] = asked if method.uses_covariates else {}
         try:
             estimates[name] = estimate_rate(
                 current,
@@ -94,6 +95,7 @@ def compare_methods(
                 seed=seed,
                 positive=positive,
                 scores=scores,
+                groups=groups if "all labelers" in method.takes else None,
                 progress=progress,
                 **extra,
             )

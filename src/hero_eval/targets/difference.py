@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,10 +33,13 @@ def estimate_difference(
     seed: int | None = None,
     positive: str | Sequence[str] | None = None,
     penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     """Rate of A minus rate of B. The two rates are in `.distribution` as 'a' and 'b'."""
-    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, progress=progress)
+    options = Options(
+        method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
+    )
     question = ask([a, b], history, options)
     fits = question.fits()
     one, other = (

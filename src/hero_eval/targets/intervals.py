@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from hero_eval.confidence import Rooted
+from hero_eval.confidence import Rooted, Tabulated, drifting
 from hero_eval.errors import wrong
+from hero_eval.estimate import Influence
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import ANCHORED, Fit
 from hero_eval.methods.stage_b import carry
@@ -85,7 +86,7 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
 def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:
     """Why there is no profile likelihood, or None if there is."""
     if question.method.name not in ANCHORED:
-        return f"{question.method.name} has no joint likelihood with history"
+        return f"{question.method.name} has no profile likelihood"
     if question.reliability is not None and question.reliability.shrinkage > 0:
         return "its likelihood leaves out the shrinkage"
     if not linear:
@@ -118,3 +119,37 @@ def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floa
     walked = profile(both, start, contrast, min(max(0.6 * float(guess), 0.05), 2.0), options)
     curve = Rooted(walked.places, walked.roots, (least, most), question.freedom)
     return curve if question.method.name == "hero1" else curve.shifted(place(fit.inside) - place(carried.inside))
+
+
+def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats) -> Tabulated:
+    """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
+    estimate moved to and fro, blurred by the items' own noise."""
+    between = fit.between
+    assert between is not None
+    least, most = float(contrast.min()), float(contrast.max())
+    along = contrast[1:] - contrast[0]
+
+    def place(rates: Floats) -> float:
+        share = (float(contrast @ rates) - least) / (most - least)
+        return float(special.logit(min(max(share, 1e-9), 1 - 1e-9)))
+
+    def shifted(step: float) -> float:
+        return place(between.moved(step * direction))
+
+    steepest = between.slopes() @ along
+    direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
+    parts = question.influence(fit, current, contrast).parts
+    items = Influence(tuple(part for part in parts if part.source != "rounds"))
+    share = special.expit(place(fit.inside))
+    scale = (most - least) * share * (1 - share)
+    noise = (items.variance() + float(along @ between.own @ along)) / scale**2
+    return drifting(
+        shifted,
+        centre=place(fit.inside),
+        noise=noise,
+        sizes=between.drift.sizes,
+        weights=between.drift.weights,
+        freedom=question.freedom,
+        bounds=(least, most),
+        n_items=len(current.ids(fit)),
+    )

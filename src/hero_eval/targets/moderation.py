@@ -103,14 +103,17 @@ def estimate_moderation(
     seed: int | None = None,
     positive: str | None = None,
     penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Moderation:
     """Prevalence, precision, recall and F1 of the 0/1 column `flag` of the current round's items."""
-    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, (flag,), progress)
+    options = Options(
+        method, covariates, text, penalty, level, interval, cluster, replicates, seed, (flag,), groups, progress
+    )
     require_round(current)
     flags = current.flags(flag)
-    groups = [current.select(flags == side) for side in (True, False) if (flags == side).any()]
-    question = ask(groups, history, options, split=flag)
+    sides = [current.select(flags == side) for side in (True, False) if (flags == side).any()]
+    question = ask(sides, history, options, split=flag)
     if len(question.classes) > 2:
         raise wrong("E204", f"moderation asks for two classes; here are {', '.join(question.classes)}")
     contrast = rate_contrast(question, positive)

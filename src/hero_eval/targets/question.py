@@ -7,12 +7,13 @@ once and its error is counted once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from hero_eval import covariates as shared
 from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
@@ -21,15 +22,15 @@ from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.hero2 import ready_covariates, shift_finding
-from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, all_methods
+from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, Wide, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, Ints
 from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold, not_converged
 from hero_eval.round import Round, common_classes
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
-from hero_eval.targets.intervals import INTERVALS, gold_freedom, interval_kind, profile_curve
+from hero_eval.targets.intervals import INTERVALS, drift_curve, gold_freedom, interval_kind, profile_curve
 
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
@@ -49,6 +50,7 @@ class Options:
     replicates: int | None = None
     seed: int | None = None
     not_covariates: tuple[str, ...] = ()
+    groups: Mapping[str, str] | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -72,6 +74,9 @@ class Options:
                 "E201",
                 f"covariates is the text {self.covariates!r}. Give a list of names: [{self.covariates!r}]",
             )
+        if self.groups is not None and not isinstance(self.groups, Mapping):
+            kind = type(self.groups).__name__
+            raise wrong("E201", f"groups is {kind}. It maps labelers to groups, such as {{'ann': 'vendor-1'}}")
         number = isinstance(self.penalty, int | float) and math.isfinite(self.penalty) and self.penalty >= 0
         if self.penalty is not None and not number:
             raise wrong("E201", f"penalty is {self.penalty!r}. It is a number of 0 or more, or None to have it chosen")
@@ -116,10 +121,17 @@ class Question:
     @property
     def n_gold(self) -> int:
         uses_gold = "history gold" in self.method.needs
-        return self.reliability.n_gold if uses_gold and self.reliability is not None else 0
+        past = self.reliability.n_gold if uses_gold and self.reliability is not None else 0
+        now = sum(current.round.n_gold for current in self.currents) if "current gold" in self.method.takes else 0
+        return past + now
 
     def fits(self) -> list[Fit]:
-        return [self.method.run(current.evidence) for current in self.currents]
+        return list(self.first_fits)
+
+    @cached_property
+    def first_fits(self) -> tuple[Fit, ...]:
+        """The method's fit of every current round, made once."""
+        return tuple(self.method.run(current.evidence) for current in self.currents)
 
     def fit_findings(self, fit: Fit, current: Current) -> tuple[Finding, ...]:
         """Everything to be said of one fit, each remark once."""
@@ -143,9 +155,14 @@ class Question:
         along = contrast[1:] - contrast[0]
         if self.options.interval == "paper":
             return Influence((Part("current", fit.paper @ along, current.ids(fit)),))
-        return self.spread(
+        items = self.spread(
             fit.current @ along, current.units(fit.on_all), None if fit.history is None else fit.history @ along
         )
+        if fit.between is None:
+            return items
+        beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
+        name = np.array([current.round.name], dtype=object)
+        return Influence((*items.parts, Part("rounds", np.array([beyond]), name)))
 
     def spread(self, values: Floats, units: NDArray[np.object_], past: Floats | None = None) -> Influence:
         """Item influences as parts; with clusters, history's and current's items of one cluster move together."""
@@ -173,6 +190,8 @@ class Question:
         curve: Curve | None = None
         if kind == "profile" and known:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
+        elif kind == "influence" and known and fit.between is not None and fit.between.drift.known:
+            curve = drift_curve(self, fit, current, contrast)
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)
             curve = resampled(self.replicates.rates[position] @ contrast, value, influence.units())
@@ -324,7 +343,10 @@ def _split_history(question: Question, split: str) -> Question:
         assert columns is not None
         same = values == here.round.words(split)[0]
         masked = replace(columns, history=np.where(same[:, None], columns.history, np.nan), in_scope=same)
-        currents.append(replace(here, evidence=replace(here.evidence, covariates=masked)))
+        wide = here.evidence.wide
+        if wide is not None:
+            wide = replace(wide, covariates=masked)
+        currents.append(replace(here, evidence=replace(here.evidence, covariates=masked, wide=wide)))
     return replace(question, currents=tuple(currents))
 
 
@@ -334,7 +356,10 @@ def _step_back(question: Question) -> Question:
         columns = current.evidence.covariates
         assert columns is not None
         level = 0.05 / len(question.currents)
-        shift = shift_finding(columns, ready_covariates(current.evidence), current.evidence, level)
+        evidence = current.evidence
+        assert evidence.history is not None
+        weights = evidence.current.item_weight, evidence.history.item_weight
+        shift = shift_finding(columns, ready_covariates(evidence), *weights, level)
         if shift is not None:
             moved = Finding("F403", shift.message.removesuffix("trust hero1 more") + "hero1 was used", shift.data)
             why = "history has gold; covariates were named, but their mean moved between the rounds"
@@ -349,11 +374,15 @@ def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) 
     gold = any(one.n_gold for one in past)
     name, why = _best(gold, bool(past), wants) if options.method is None else (options.method, "asked for")
     method = methods[name]
+    if options.groups is not None and "all labelers" not in method.takes:
+        raise wrong(
+            "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
+        )
     if "history gold" in method.needs and not past:
         raise wrong("E206", f"{name} needs a history with gold; none was given")
     if "history gold" in method.needs and not gold:
         raise no_gold(past)
-    if "covariates" not in method.needs:
+    if not method.uses_covariates:
         unused = {"covariates": options.covariates, "text": options.text, "penalty": options.penalty}
         given = [key for key, value in unused.items() if value is not None and value != [] and value != ()]
         if given:
@@ -364,6 +393,10 @@ def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) 
             )
         return method, why, ()
     names = tuple(options.covariates or ())
+    if "covariates" not in method.needs:
+        if not wants and options.penalty is not None:
+            raise wrong("E204", "penalty is for covariates, and none were named")
+        return method, why, names
     if not wants and options.covariates is None:
         names = shared.shared_numeric(currents, past, options.not_covariates)
     if not names and options.text is None:
@@ -416,6 +449,20 @@ def _count_current(
     found = list(_current_notes(one, method))
     active = {one.labelers[j] for j in np.unique(one.label_labeler)}
     strangers = sorted(active - set(reliability.labelers))
+    units = None if options.cluster is None else clusters_of(one, options.cluster)
+    if "all labelers" in method.takes:
+        wide = _widen(one, reliability, strangers, classes, options, columns)
+        evidence = Evidence(
+            len(classes),
+            wide.current,
+            everything.patterns,
+            wide.history,
+            columns,
+            penalty=options.penalty,
+            progress=options.progress,
+            wide=wide,
+        )
+        return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, tuple(found), units)
     if len(strangers) == len(active):
         message = (
             f"none of the {len(strangers)} labelers of {one.name!r} ({name_some(strangers, 3)}) occurs in history, "
@@ -445,13 +492,50 @@ def _count_current(
         given=reliability.fit,
         shrinkage=reliability.shrinkage,
     )
-    units = None if options.cluster is None else clusters_of(one, options.cluster)
     return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
+
+
+def _widen(
+    one: Round,
+    reliability: Reliability,
+    strangers: Sequence[str],
+    classes: tuple[str, ...],
+    options: Options,
+    columns: CovariateColumns | None,
+) -> Wide:
+    """Both rounds on the labelers of both; strangers come last, so that history's cells keep their numbers."""
+    labelers = (*reliability.labelers, *strangers)
+    past = reliability.counted
+    n_cells = len(labelers) * len(classes)
+    cells = past.patterns.cells
+    if strangers:
+        cells = sparse.csr_array((cells.data, cells.indices, cells.indptr), shape=(cells.shape[0], n_cells))
+    of_round = np.repeat(np.arange(len(reliability.rounds)), [round_.n_items for round_ in reliability.rounds])
+    return Wide(
+        labelers,
+        count([one], labelers, classes).patterns,
+        replace(past.patterns, cells=cells, n_labelers=len(labelers)),
+        of_round[past.kept],
+        len(reliability.rounds),
+        _group_numbers(labelers, options.groups),
+        len(strangers),
+        columns,
+    )
+
+
+def _group_numbers(labelers: Sequence[str], groups: Mapping[str, str] | None) -> Ints:
+    """Labelers without a group form one of their own."""
+    named = {str(key): str(value) for key, value in (groups or {}).items()}
+    unknown = sorted(set(named) - set(labelers))
+    if groups is not None and len(unknown) == len(named):
+        raise wrong("E201", f"groups names none of the labelers; it has {name_some(unknown, 3)}")
+    numbers = {name: number + 1 for number, name in enumerate(sorted(set(named.values())))}
+    return np.array([numbers[named[one]] if one in named else 0 for one in labelers], dtype=np.int64)
 
 
 def _current_notes(one: Round, method: Method) -> tuple[Finding, ...]:
     notes = [Finding(note.code, f"current {one.name!r}: {note.message}", note.data) for note in one.notes]
-    if one.n_gold:
+    if one.n_gold and "current gold" not in method.takes:
         message = f"{one.n_gold} items of {one.name!r} have gold; {method.name} does not use the current round's gold"
         notes.append(Finding("F105", message, {"gold": one.n_gold}))
     return tuple(notes)

@@ -46,6 +46,7 @@ def estimate_rate(  # type: ignore[misc]
     scores: Mapping[str, float] | None = None,
     penalty: float | None = None,
     by: str | None = None,
+    groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Estimate | Family:
     """The rate of the positive class in the current round, judged by what history taught about its labelers.
@@ -55,18 +56,20 @@ def estimate_rate(  # type: ignore[misc]
     classes, or of `scores`. `cluster` names a column whose equal values mark items that are not independent. `by` names
     a column: one estimate for each of its values, with intervals that hold together.
     """
-    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, progress=progress)
+    options = Options(
+        method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
+    )
     if by is None:
         question = ask([current], history, options)
         return rate_estimate(question, question.currents[0], question.fits()[0], positive, scores)
     require_round(current)
-    groups = groups_of(current, by)
-    question = ask(list(groups.values()), history, family_options(options, len(groups)), split=by)
+    parts = groups_of(current, by)
+    question = ask(list(parts.values()), history, family_options(options, len(parts)), split=by)
     made = [
         rate_estimate(question, here, fit, positive, scores)
         for here, fit in zip(question.currents, question.fits(), strict=True)
     ]
-    return family(question, made, list(groups), by, level)
+    return family(question, made, list(parts), by, level)
 
 
 def rate_estimate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,6 +37,7 @@ def estimate_win_rate(
     b: str | None = None,
     tie: str | None = None,
     penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     """P(A wins) with a tie worth half a win, or with `ties="own"` P(A wins) alone; `.distribution` has A, B and tie.
@@ -45,7 +46,9 @@ def estimate_win_rate(
     """
     if ties not in TIES:
         raise wrong("E201", f"ties is {ties!r}. Known: 'half' (a tie is half a win), 'own' (a tie is its own class)")
-    options = Options(method, covariates, text, penalty, level, interval, cluster, replicates, seed, progress=progress)
+    options = Options(
+        method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
+    )
     question = ask([current], history, options)
     named = (None if one is None else spelled(one, question.classes) for one in (a, b, tie))
     wins, loses, draws = _sides(question.classes, *named)

@@ -1,0 +1,293 @@
+"""HERO-3: history and current fitted together, with labelers that may err together and rounds that may drift.
+
+The model (`model/levels.py`) has as many levels as the data ask for; what changes between rounds (`model/between.py`)
+enters the interval. An item moves the rate by its own class share and by its part in all parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from hero_eval.findings import Finding, name_some
+from hero_eval.methods.hero2 import shift_finding
+from hero_eval.methods.registry import Evidence, Fit, Wide, method
+from hero_eval.methods.stage_b import weak_finding
+from hero_eval.model.between import Between, learn_drift, own_excess
+from hero_eval.model.control import FEW, Covariates, prepare
+from hero_eval.model.em import EMOptions
+from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels
+from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
+
+LEVELS = (0, 2, 3, 5, 7, 9)
+_OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
+_LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart
+_EDGE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The model chosen, whether class shares are averaged over both rounds' covariates, and what was said of it."""
+
+    fit: LevelFit
+    over_both: bool
+    findings: tuple[Finding, ...]
+    ready: Covariates | None = None
+
+
+def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> Rows:
+    """Both rounds as rows: patterns within a round, or single items where covariates tell them apart."""
+    n_history = wide.history.n_items
+    of_round = np.concatenate([wide.history_round, np.full(wide.current.n_items, wide.n_past)])
+    pattern = np.concatenate([wide.history.row_of_item, wide.current.row_of_item + wide.history.n_rows])
+    weight = np.concatenate([wide.history.item_weight, wide.current.item_weight])
+    cells = sparse.vstack([wide.history.cells, wide.current.cells], format="csr")
+    gold = np.concatenate([wide.history.gold, wide.current.gold])
+    if ready is None:
+        key, row_of_item = np.unique(of_round * len(gold) + pattern, return_inverse=True)
+        first = key % len(gold)
+        round_of_row, covariates = key // len(gold), np.zeros((len(key), 0))
+    else:
+        first, row_of_item, round_of_row = pattern, np.arange(len(pattern)), of_round
+        covariates = np.concatenate([ready.history, ready.current])
+    patterns = Patterns(
+        cells=cells[first],
+        gold=gold[first],
+        counts=sum_by(row_of_item, weight, len(first)),
+        row_of_item=row_of_item,
+        item_weight=weight,
+        n_labelers=wide.current.n_labelers,
+        n_answers=wide.current.n_answers,
+    )
+    assert len(row_of_item) == n_history + wide.current.n_items
+    return Rows(patterns, round_of_row.astype(np.int64), wide.n_past + 1, n_classes, covariates)
+
+
+def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
+    """One component a class, or levels on a scale: as many as the likelihood pays for."""
+    best, worse = None, 0
+    for n_levels in LEVELS:
+        other = fit_levels(rows, Shape(n_levels, rows.n_classes), groups, _LOOKING, progress=evidence.progress)
+        if best is None or other.criterion > best.criterion:
+            best, worse = other, 0
+        else:
+            worse += 1
+        if worse == 2:
+            break
+    assert best is not None
+    return fit_levels(rows, best.shape, groups, _OPTIONS, warm=best, progress=evidence.progress)
+
+
+def _fitted(evidence: Evidence) -> Fitted:
+    wide = evidence.wide
+    assert wide is not None
+    if evidence.warm_levels is not None:
+        warm = evidence.warm_levels
+        ready = _ready(wide) if warm.rows.covariates.shape[1] else None
+        again = fit_levels(gather_rows(wide, evidence.n_classes, ready), warm.shape, wide.groups, _OPTIONS, warm=warm)
+        return Fitted(again, evidence.over_both, (), ready)
+    chosen = choose_levels(gather_rows(wide, evidence.n_classes), wide.groups, evidence)
+    if wide.covariates is None:
+        return Fitted(chosen, False, ())
+    ready = _ready(wide)
+    if not ready.kept:
+        names = list(wide.covariates.names)
+        message = f"no covariate tells items apart: {name_some(names)} not used"
+        return Fitted(chosen, False, (Finding("F401", message, {"columns": names}),))
+    rows = gather_rows(wide, evidence.n_classes, ready)
+    fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
+    shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history.item_weight)
+    found = []
+    if shift is not None:
+        message = shift.message.split(", which")[0] + "; class rates were averaged over the current round's items only"
+        found.append(Finding("F403", message, shift.data))
+    return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready)
+
+
+def _ready(wide: Wide) -> Covariates:
+    columns = wide.covariates
+    assert columns is not None
+    many = columns.common_scale.any() or wide.current.n_items < FEW * len(columns.names)
+    return prepare(
+        columns.current,
+        columns.history,
+        wide.current.item_weight,
+        wide.history.item_weight,
+        common_scale=columns.common_scale,
+        drop_collinear=not many,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Rates of the current round by the model alone, with every row's own pull and its pull through the parameters."""
+
+    rates: Floats
+    direct: Floats  # (P, K-1) per unit of weight
+    gradient: Floats  # (p, K-1)
+
+
+def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
+    """The mean class share of the current rows, or of the rows of both rounds seen as current ones.
+
+    `in_scope` (P,) says for how much each row's covariates count, where they do.
+    """
+    fit = fitted.fit
+    rows, information = fit.rows, fit.information
+    n_classes = rows.n_classes
+    each = np.eye(n_classes)[:, 1:]
+    if fitted.over_both:
+        shares, _ = information.prior_shares(rows.n_rounds - 1)
+        weight = rows.patterns.counts * in_scope
+    else:
+        shares = class_shares(rows, fit.shape, fit.point, information.post)
+        weight = rows.patterns.counts * rows.is_current
+    total = weight.sum()
+    rates = weight @ shares / total
+    pull = (weight / total)[:, None, None] * each
+    gradient = information.prior_gradient(pull, rows.n_rounds - 1) if fitted.over_both else information.gradient(pull)
+    direct = np.where((weight > 0)[:, None], (shares - rates)[:, 1:], 0.0) / total
+    return Measured(rates, direct, gradient)
+
+
+def _own_covariance(fit: LevelFit, gradient: Floats) -> tuple[Floats, float]:
+    """(K-1, K-1): what the current labelers' moves against each other add, and their variance beyond past rounds'."""
+    excess, _ = own_excess(fit)
+    if excess == 0.0:
+        return np.zeros((gradient.shape[1],) * 2), 0.0
+    information = fit.information
+    n_labelers, width, n_basis = fit.point.answers.shape
+    shift = np.zeros((information.size, n_labelers * width))
+    for column in range(n_labelers * width):
+        place = column * n_basis
+        shift[place : place + (1 if fit.shape.n_levels else n_basis), column] = 1.0
+    now = information.of_rows(fit.rows.is_current)
+    along = shift.T @ (gradient - now @ information.solve(gradient))
+    return excess * along.T @ along, excess
+
+
+def _between(fit: LevelFit, gradient: Floats) -> tuple[Between, float]:
+    rows = fit.rows
+    own, excess = _own_covariance(fit, gradient)
+    here = rows.is_current
+    shares = np.maximum(class_shares(rows, fit.shape, fit.point, fit.information.post)[here], 1e-12)
+    return Between(learn_drift(fit), shares, rows.patterns.counts[here], own), excess
+
+
+def rates(evidence: Evidence) -> Floats:
+    fitted = _fitted(evidence)
+    assert evidence.wide is not None
+    return _measure(fitted, _scope(evidence.wide, fitted.fit)).rates
+
+
+def _influences(fitted: Fitted, direct: Floats, gradient: Floats) -> Floats:
+    """(N + n, K-1): every item's influence, history's first."""
+    information = fitted.fit.information
+    by_row = direct + information.scores @ information.solve(gradient)
+    return fitted.fit.rows.patterns.to_items(by_row)
+
+
+@method(
+    "hero3",
+    "History and current fitted together: labelers may err together, rounds may drift, new labelers count",
+    rates,
+    needs=("history gold",),
+    takes=("covariates", "all labelers", "current gold"),
+)
+def hero3(evidence: Evidence) -> Fit:
+    wide = evidence.wide
+    assert wide is not None
+    fitted = _fitted(evidence)
+    fit = fitted.fit
+    measured = _measure(fitted, _scope(wide, fit))
+    by_item = _influences(fitted, measured.direct, measured.gradient)
+    between, excess = _between(fit, measured.gradient)
+    found = measured.rates
+    n_history = wide.history.n_items
+    edge = bool(found.min() < _EDGE)
+    inside = np.maximum(found, _EDGE) / np.maximum(found, _EDGE).sum() if edge else found
+    return Fit(
+        rates=found,
+        inside=inside,
+        current=by_item[n_history:],
+        history=by_item[:n_history],
+        paper=fit.rows.patterns.to_items(measured.direct)[n_history:],
+        on_edge=edge,
+        on_all=True,
+        report=fit.report,
+        findings=(*fitted.findings, *_findings(fitted, wide, between, excess)),
+        between=between,
+        levels=fit,
+        over_both=fitted.over_both,
+    )
+
+
+def _scope(wide: Wide, fit: LevelFit) -> Floats:
+    """(P,) history items whose covariates are not meant to count weigh nothing in averages over both rounds."""
+    scope = np.ones(fit.rows.patterns.n_rows)
+    columns = wide.covariates
+    if columns is not None and columns.in_scope is not None and len(scope) == len(fit.rows.patterns.row_of_item):
+        scope[: wide.history.n_items] = columns.in_scope
+    return scope
+
+
+def _findings(fitted: Fitted, wide: Wide, between: Between, excess: float) -> list[Finding]:
+    fit = fitted.fit
+    found = []
+    if fit.information.is_weak:
+        found.append(weak_finding("the data do not pin the model down"))
+    if not fit.report.converged:
+        message = f"the fit stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
+        found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
+    if fit.shape.n_levels:
+        message = (
+            f"labelers err together given the gold: {fit.shape.n_levels} levels of items explain their answers better "
+            "than one state a class"
+        )
+        found.append(Finding("F204", message, {"levels": fit.shape.n_levels}))
+    if wide.n_strangers:
+        found.append(_stranger_finding(fit, wide))
+    if not between.drift.known:
+        message = (
+            f"{between.drift.n_rounds} past round with gold cannot show how far rounds drift: "
+            "drift is unknown and not in the interval"
+        )
+        found.append(Finding("F310", message, {"rounds": between.drift.n_rounds}))
+    if excess > 0 and np.sqrt(between.own.max()) > 0.01:
+        message = (
+            f"the current labelers moved against each other by more than past rounds did (sd {np.sqrt(excess):.2f} on "
+            "the logit scale); the interval allows for it"
+        )
+        found.append(Finding("F207", message, {"excess_sd": float(np.sqrt(excess))}))
+    return found
+
+
+def _stranger_finding(fit: LevelFit, wide: Wide) -> Finding:
+    """How much of what the labels tell comes from labelers whom history does not know."""
+    information = label_information(fit)
+    rows = fit.rows
+    here = np.where(rows.is_current, rows.patterns.counts, 0.0)
+    labels = rows.patterns.to_cells(here[:, None])[:, :, 0].sum(axis=1)
+    told = information * labels
+    names = list(wide.labelers[-wide.n_strangers :])
+    share = float(told[-wide.n_strangers :].sum() / max(told.sum(), 1e-300))
+    message = (
+        f"{wide.n_strangers} labelers that history never saw ({name_some(names)}) are taken to be like their "
+        f"{'groups' if wide.groups.max() > 0 else 'peers'}; {share:.0%} of what the labels tell rests on them"
+    )
+    return Finding("F208", message, {"labelers": names, "share": share})
+
+
+def label_information(fit: LevelFit) -> Floats:
+    """(J,) how much one label of each labeler tells of the component, in nats, at the current round's mix."""
+    rows, shape = fit.rows, fit.shape
+    post = fit.information.post[rows.is_current]
+    counts = rows.patterns.counts[rows.is_current]
+    mix = counts @ post / counts.sum()
+    logs = answer_logs(shape, fit.point.answers)
+    share = np.exp(logs)
+    mean = share @ mix
+    out: Floats = np.einsum("jle,e->j", share * (logs - np.log(mean)[:, :, None]), mix)
+    return out

@@ -1,0 +1,641 @@
+"""HERO-3's model: history and current fitted together, with labelers that may err together given the gold.
+
+Every item is in a hidden *component*; labelers answer independently given it. There are two shapes of one model:
+
+- one component a class (the paper's): labeler j's answers have free logits in each class, and an item of round r with
+  covariates x is of class k with probability softmax(u_rk + x eta_k);
+- levels on a scale, theta_1 < ... < theta_G: labeler j's logits are straight lines alpha_j + beta_j theta, rounds
+  differ in how often each level occurs, and an item of level theta is of class k with probability
+  softmax(u_k + v_k theta + x eta_k). A state is a (level, class) pair, so a class has several states ("clearly good",
+  "borderline"), and labelers who all look at the level err together given the class. Gold alone tells where on the
+  scale a class begins, so rows without gold cannot drag it off.
+
+Priors: labelers' lines are normal around their group's mean (shrinkage, with variances learned from the labelers), so
+that a labeler without history has its group's distribution; a round's levels lean on the pool of rounds by `PULL`
+items; rounds' class logits spread by `ROUND_SD` around their mean; covariates' slopes are normal (ridge).
+Shapes: P rows, J labelers, L answers, E components, q basis functions, R rounds (the last is current), K classes,
+d covariates, p parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import log_softmax
+
+from hero_eval.model.em import EMOptions, EMReport, climb, gold_counts
+from hero_eval.model.latent import share_out
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
+
+PULL = 5.0
+PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a thousand items make of Schwarz's
+ROUND_SD = 1.0
+CLASS_SD = (10.0, 4.0)  # of a class's intercept around 0, and of its slope around that of the labelers
+DENSE_LIMIT = 2_500
+_SCALE = 3.0
+_LEAST = 1e-7
+_WARM_STEPS = 25
+_PSEUDO_LABELERS = 2.0
+_PSEUDO_VARIANCE = 0.5
+_PSEUDO_GROUP = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Answer patterns of all rounds, each row within one round, current last; covariates (P, d), 0 where unknown."""
+
+    patterns: Patterns
+    round: Ints
+    n_rounds: int
+    n_classes: int
+    covariates: Floats
+
+    @property
+    def is_current(self) -> Bools:
+        out: Bools = self.round == self.n_rounds - 1
+        return out
+
+    @property
+    def known(self) -> Bools:
+        out: Bools = self.patterns.gold >= 0
+        return out
+
+    def blind(self) -> Rows:
+        """The same rows with all gold forgotten."""
+        return replace(self, patterns=replace(self.patterns, gold=np.full_like(self.patterns.gold, -1)))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`n_levels` of the scale; 0 for one component a class."""
+
+    n_levels: int
+    n_classes: int
+
+    @property
+    def n_components(self) -> int:
+        return self.n_levels or self.n_classes
+
+    @cached_property
+    def theta(self) -> Floats:
+        return np.linspace(-_SCALE, _SCALE, self.n_levels) if self.n_levels else np.zeros(1)
+
+    @cached_property
+    def basis(self) -> Floats:
+        """(E, q): what a labeler's logits are a combination of."""
+        if self.n_levels == 0:
+            return np.eye(self.n_classes)
+        return np.stack([np.ones(self.n_levels), self.theta], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Parameters: answers (J, L-1, q) logits against the first answer; weights (R, G) of the levels (one column of
+    ones without levels); classes (K-1, m) logits against the first class, over [rounds or (1, theta), covariates]."""
+
+    answers: Floats
+    weights: Floats
+    classes: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """answers: means (J, (L-1)q) and one precision; pool (G,) and its weight; classes: means and precision (m, m)."""
+
+    answer_mean: Floats
+    answer_precision: Floats
+    pool: Floats
+    class_mean: Floats
+    class_precision: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class LevelFit:
+    """A fitted model."""
+
+    rows: Rows
+    shape: Shape
+    point: Point
+    prior: Prior
+    report: EMReport
+    groups: Ints = field(repr=False)
+
+    @property
+    def criterion(self) -> float:
+        """The log-likelihood less `PRICE` for each parameter: larger is better."""
+        at = self.point
+        used = self.rows.patterns.cells.sum(axis=0).reshape(at.answers.shape[0], -1).sum(axis=1) > 0
+        n_parameters = int(used.sum()) * at.answers[0].size + at.weights.shape[0] * (at.weights.shape[1] - 1)
+        n_parameters += at.classes.size
+        height = float(self.rows.patterns.counts @ expect(self.rows, self.shape, at)[1])
+        return float(height - PRICE * n_parameters)
+
+    @cached_property
+    def information(self) -> LevelInformation:
+        return LevelInformation(self)
+
+
+# ------------------------------------------------------------------------------------------------ likelihood
+
+
+def answer_logs(shape: Shape, answers: Floats) -> Floats:
+    """(J, L, E): log P(answer | component) of each labeler."""
+    lines = answers @ shape.basis.T
+    whole = np.concatenate([np.zeros((lines.shape[0], 1, lines.shape[2])), lines], axis=1)
+    out: Floats = log_softmax(whole, axis=1)
+    return out
+
+
+def class_logs(rows: Rows, shape: Shape, classes: Floats) -> Floats:
+    """log P(class | row, component): (P, G, K) with levels, (P, 1, K) without."""
+    design = np.concatenate([np.zeros((1, classes.shape[1])), classes])
+    if shape.n_levels == 0:
+        logits = design[:, rows.round].T + rows.covariates @ design[:, rows.n_rounds :].T
+        out: Floats = log_softmax(logits, axis=1)[:, None, :]
+        return out
+    by_level = design[:, 0] + shape.theta[:, None] * design[:, 1]
+    if rows.covariates.shape[1] == 0:
+        same: Floats = np.broadcast_to(log_softmax(by_level, axis=1), (len(rows.round), *by_level.shape))
+        return same
+    by_row = rows.covariates @ design[:, 2:].T
+    grid: Floats = log_softmax(by_level[None] + by_row[:, None, :], axis=2)
+    return grid
+
+
+def component_logs(rows: Rows, shape: Shape, at: Point) -> Floats:
+    """(P, E): log of (weight of the component times the likelihood of the row's answers and gold)."""
+    out = rows.patterns.from_cells(answer_logs(shape, at.answers).reshape(-1, shape.n_components))
+    classes = class_logs(rows, shape, at.classes)
+    gold, known = rows.patterns.gold, rows.known
+    if shape.n_levels == 0:
+        allowed = ~known[:, None] | (gold[:, None] == np.arange(shape.n_classes))
+        joint: Floats = out + np.where(allowed, classes[:, 0], -np.inf)
+        return joint
+    out = out + np.log(at.weights)[rows.round]
+    out[known] += np.take_along_axis(classes[known], gold[known][:, None, None], axis=2)[:, :, 0]
+    return out
+
+
+def expect(rows: Rows, shape: Shape, at: Point) -> tuple[Floats, Floats]:
+    """P(component | answers, gold) (P, E) and each row's log-likelihood (P,)."""
+    return share_out(component_logs(rows, shape, at))
+
+
+def class_shares(rows: Rows, shape: Shape, at: Point, post: Floats) -> Floats:
+    """(P, K): P(class | answers, gold), from the components' shares."""
+    if shape.n_levels == 0:
+        return post
+    shares: Floats = np.einsum("pe,pek->pk", post, np.exp(class_logs(rows, shape, at.classes)))
+    known = rows.known
+    shares[known] = np.eye(shape.n_classes)[rows.patterns.gold[known]]
+    return shares
+
+
+# ------------------------------------------------------------------------------------------------ fitting
+
+
+def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """One damped Newton step of many multinomial regressions that share a design, and their Hessians.
+
+    counts (J, L, n), design (n, m), at (J, L-1, m), mean (J, (L-1)m), precision ((L-1)m, (L-1)m).
+    """
+    n_fits = len(counts)
+    width = at.shape[1] * at.shape[2]
+    lines = at @ design.T
+    whole = np.concatenate([np.zeros((n_fits, 1, lines.shape[2])), lines], axis=1)
+    share = np.exp(log_softmax(whole, axis=1))[:, 1:]
+    total = counts.sum(axis=1)
+    gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, width)
+    gradient = gradient - (at.reshape(n_fits, width) - mean) @ precision
+    hessian = _curvature(total, share, design) + precision
+    step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+    step *= np.minimum(1.0, 2.0 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
+    return at + step.reshape(at.shape), hessian
+
+
+def _curvature(total: Floats, share: Floats, design: Floats) -> Floats:
+    """(J, (L-1)m, (L-1)m): the complete information of multinomial logits; total (J, n), share (J, L-1, n)."""
+    n_fits, width = len(share), share.shape[1] * design.shape[1]
+    spread = -share[:, :, None] * share[:, None]
+    spread[:, np.arange(share.shape[1]), np.arange(share.shape[1])] += share
+    spread *= total[:, None, None]
+    squares = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    blocks = (spread.reshape(-1, len(design)) @ squares).reshape(
+        n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2
+    )
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(n_fits, width, width)
+
+
+def class_cells(rows: Rows, shape: Shape, post: Floats) -> tuple[Floats, Floats]:
+    """What the class regression sees: design (n, m) and expected counts of each class (K, n)."""
+    counts = rows.patterns.counts
+    n_covariates = rows.covariates.shape[1]
+    if shape.n_levels == 0:
+        expected = post * counts[:, None]
+        if n_covariates == 0:
+            by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T])
+            return np.eye(rows.n_rounds), by_round
+        return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1), expected.T
+    known = rows.known
+    gold = np.eye(shape.n_classes)[rows.patterns.gold[known]]
+    expected = post[known] * counts[known, None]
+    levels = shape.basis
+    if n_covariates == 0:
+        return levels, gold.T @ expected
+    size = len(expected)
+    design = np.concatenate(
+        [np.tile(levels, (size, 1)), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
+    )
+    return design, (gold.T[:, :, None] * expected[None]).reshape(shape.n_classes, -1)
+
+
+def level_weights(rows: Rows, post: Floats, pool: Floats) -> Floats:
+    """(R, G): how often each level occurs in each round, with `PULL` items added as the pool has them."""
+    expected = post * rows.patterns.counts[:, None]
+    by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T], axis=1)
+    leaning = np.maximum(by_round + PULL * pool, _LEAST * np.maximum(by_round.sum(axis=1, keepdims=True), 1.0))
+    shares: Floats = leaning / leaning.sum(axis=1, keepdims=True)
+    return shares
+
+
+def fit_levels(
+    rows: Rows,
+    shape: Shape,
+    groups: Ints,
+    options: EMOptions,
+    ridge: float | None = None,
+    warm: LevelFit | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> LevelFit:
+    """Maximise the penalised likelihood: some EM steps that also learn the priors, then a climb with these held.
+
+    `groups` (J,) number the labelers' groups. `ridge` is the precision of the (scaled) covariates' slopes, None to
+    learn it. A warm fit of the same shape lends its priors and is climbed on from.
+    """
+    if warm is not None:
+        prior, point = warm.prior, warm.point
+    else:
+        prior, point = _start(rows, shape)
+        for number in range(_WARM_STEPS):
+            point, prior = _warm_step(rows, shape, point, prior, groups, ridge)
+            if progress is not None:
+                progress(number + 1, 1.0)
+    sizes = point.answers.shape, point.weights.shape, point.classes.shape
+
+    def of(vector: Floats) -> Point:
+        first, second = point.answers.size, point.answers.size + point.weights.size
+        pieces = vector[:first], vector[first:second], vector[second:]
+        answers, weights, classes = (piece.reshape(size) for piece, size in zip(pieces, sizes, strict=True))
+        return Point(answers, weights, classes)
+
+    def step(vector: Floats) -> tuple[Floats, float]:
+        at = of(vector)
+        post, by_row = expect(rows, shape, at)
+        height = float(rows.patterns.counts @ by_row) + _log_prior(shape, at, prior)
+        return _vector(_maximise(rows, shape, at, prior, post)), height
+
+    def within(vector: Floats) -> Floats:
+        at = of(vector)
+        weights = np.maximum(at.weights, _LEAST)
+        return _vector(replace(at, weights=weights / weights.sum(axis=1, keepdims=True)))
+
+    found, report = climb(step, within, _vector(point), options, progress)
+    return LevelFit(rows, shape, of(found), prior, report, groups)
+
+
+def _vector(point: Point) -> Floats:
+    return np.concatenate([point.answers.ravel(), point.weights.ravel(), point.classes.ravel()])
+
+
+def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
+    """Answers from the gold rows (one component a class) or from how often each answer is given (levels)."""
+    patterns = rows.patterns
+    n_labelers, n_answers = patterns.n_labelers, patterns.n_answers
+    n_basis = shape.basis.shape[1]
+    hits, by_class = gold_counts(patterns, rows.n_classes)
+    given = patterns.to_cells(patterns.counts[:, None])[:, :, 0]
+    base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))
+    own = np.log(given + 2.0 * np.exp(base)) - np.log(given.sum(axis=1, keepdims=True) + 2.0)
+    answers = np.zeros((n_labelers, n_answers - 1, n_basis))
+    shares = (by_class + 0.5) / (by_class + 0.5).sum()
+    n_design = (rows.n_rounds if shape.n_levels == 0 else 2) + rows.covariates.shape[1]
+    classes = np.zeros((rows.n_classes - 1, n_design))
+    if shape.n_levels == 0:
+        pooled = hits.sum(axis=0) + np.eye(n_answers, rows.n_classes) + np.exp(base)[:, None]
+        pooled = pooled / pooled.sum(axis=0)
+        logs = np.log(hits + 4.0 * pooled) - np.log(hits.sum(axis=1, keepdims=True) + 4.0)
+        answers[:] = logs[:, 1:] - logs[:, :1]
+        classes[:, : rows.n_rounds] = (np.log(shares[1:]) - np.log(shares[0]))[:, None]
+        weights, pool = np.ones((rows.n_rounds, 1)), np.ones(1)
+    else:
+        answers[:, :, 0] = own[:, 1:] - own[:, :1]
+        rank = np.arange(n_answers) - (n_answers - 1) / 2  # the order of the classes is the first guess at the scale
+        answers[:, :, 1] = 1.5 * (rank[1:] - rank[0]) / max(n_answers - 1, 1)
+        classes[:, 0] = np.log(shares[1:]) - np.log(shares[0])
+        classes[:, 1] = 1.5 * np.arange(1, rows.n_classes) / max(rows.n_classes - 1, 1)
+        pool = np.exp(-0.5 * shape.theta**2)
+        pool = pool / pool.sum()
+        weights = np.tile(pool, (rows.n_rounds, 1))
+    width = (n_answers - 1) * n_basis
+    spread = np.tile([4.0, 1.0] if shape.n_levels else [1.0] * n_basis, n_answers - 1)
+    flat = answers.reshape(n_labelers, width)
+    prior = Prior(
+        np.tile(flat.mean(axis=0), (n_labelers, 1)),
+        np.diag(1.0 / spread),
+        pool,
+        np.zeros((rows.n_classes - 1, n_design)),
+        np.eye(n_design),
+    )
+    return prior, Point(answers, weights, classes)
+
+
+def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> Point:
+    """M-step: Newton steps for labelers and classes, shares for the levels."""
+    cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
+    answers = at.answers
+    for _ in range(2):
+        answers, _ = newton_step(cells, shape.basis, answers, prior.answer_mean, prior.answer_precision)
+    weights = level_weights(rows, post, prior.pool) if shape.n_levels else at.weights
+    return Point(answers, weights, _class_newton(rows, shape, at, prior, post)[0])
+
+
+def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> tuple[Floats, Floats]:
+    design, expected = class_cells(rows, shape, post)
+    classes = at.classes[None]
+    precision: Floats = np.kron(np.eye(classes.shape[1]), prior.class_precision).astype(np.float64)
+    for _ in range(2):
+        classes, hessian = newton_step(expected[None], design, classes, prior.class_mean.reshape(1, -1), precision)
+    return classes[0], hessian[0]
+
+
+def _warm_step(
+    rows: Rows, shape: Shape, at: Point, prior: Prior, groups: Ints, ridge: float | None
+) -> tuple[Point, Prior]:
+    """An EM step, then the priors again: labelers' means by group and their spread, the pool of levels, the ridge."""
+    post, _ = expect(rows, shape, at)
+    cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
+    answers, hessian = newton_step(cells, shape.basis, at.answers, prior.answer_mean, prior.answer_precision)
+    flat = answers.reshape(len(answers), -1)
+    own = cells.sum(axis=(1, 2)) > 0
+    mean = _group_means(flat, groups, own)
+    gap = (flat - mean)[own]
+    covered = gap.T @ gap + np.linalg.inv(hessian[own]).sum(axis=0)
+    covered += _PSEUDO_LABELERS * _PSEUDO_VARIANCE * np.eye(gap.shape[1])
+    precision = np.linalg.inv(covered / (own.sum() + _PSEUDO_LABELERS))
+    classes, class_hessian = _class_newton(rows, shape, at, prior, post)
+    weights, pool = at.weights, prior.pool
+    if shape.n_levels:
+        past = ~rows.is_current
+        together = (post[past] * rows.patterns.counts[past, None]).sum(axis=0) + 0.2
+        pool = together / together.sum()
+        weights = level_weights(rows, post, pool)
+    class_mean, class_precision = _class_prior(rows, shape, mean, own, classes, class_hessian, ridge)
+    return Point(answers, weights, classes), Prior(mean, precision, pool, class_mean, class_precision)
+
+
+def _group_means(flat: Floats, groups: Ints, own: Bools) -> Floats:
+    """(J, m): the mean of each labeler's group, itself leaning on that of all labelers."""
+    everyone = flat[own].mean(axis=0)
+    n_groups = int(groups.max()) + 1
+    size = sum_by(groups[own], np.ones(int(own.sum())), n_groups)
+    sums = np.stack([sum_by(groups[own], column, n_groups) for column in flat[own].T], axis=1)
+    means = (sums + _PSEUDO_GROUP * everyone) / (size + _PSEUDO_GROUP)[:, None]
+    out: Floats = means[groups] if n_groups > 1 else np.tile(everyone, (len(flat), 1))
+    return out
+
+
+def _class_prior(
+    rows: Rows, shape: Shape, means: Floats, own: Bools, classes: Floats, hessian: Floats, ridge: float | None
+) -> tuple[Floats, Floats]:
+    """Of the class regression: rounds around their mean, or an intercept and a slope like the labelers'; the ridge."""
+    n_design = classes.shape[1]
+    n_covariates = rows.covariates.shape[1]
+    mean = np.zeros_like(classes)
+    precision = np.zeros((n_design, n_design))
+    if shape.n_levels == 0:
+        rounds = rows.n_rounds
+        precision[:rounds, :rounds] = (np.eye(rounds) - 1.0 / rounds) / ROUND_SD**2 + 1e-6 * np.eye(rounds)
+    else:
+        precision[0, 0], precision[1, 1] = 1.0 / CLASS_SD[0] ** 2, 1.0 / CLASS_SD[1] ** 2
+        slopes = means[own].mean(axis=0).reshape(-1, 2)[:, 1]
+        mean[:, 1] = slopes if len(slopes) == len(mean) else slopes.mean()
+    if n_covariates:
+        if ridge is None:
+            part = classes[:, -n_covariates:]
+            variance = np.diag(np.linalg.inv(hessian)).reshape(classes.shape)[:, -n_covariates:]
+            ridge = (part.size + 2.0) / (float((part**2 + variance).sum()) + 2.0)
+        precision[-n_covariates:, -n_covariates:] = ridge * np.eye(n_covariates)
+    return mean, precision
+
+
+def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
+    gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
+    height = -0.5 * float(np.einsum("ja,ab,jb->", gap, prior.answer_precision, gap))
+    if shape.n_levels:
+        height += PULL * float((prior.pool * np.log(at.weights)).sum())
+    off = at.classes - prior.class_mean
+    return height - 0.5 * float(np.einsum("ka,ab,kb->", off, prior.class_precision, off))
+
+
+# ------------------------------------------------------------------------------------------------ information
+
+
+class LevelInformation:
+    """Scores of all rows and the observed information of a fitted model, priors included.
+
+    Parameter order: answers (J, L-1, q), level logits against the first level (R, G-1), classes (K-1, m).
+    """
+
+    def __init__(self, fit: LevelFit) -> None:
+        self.fit = fit
+        rows, shape, at = fit.rows, fit.shape, fit.point
+        self.post, _ = expect(rows, shape, at)
+        self.n_answers, self.n_weights = at.answers.size, at.weights.shape[0] * (at.weights.shape[1] - 1)
+        self.size = self.n_answers + self.n_weights + at.classes.size
+        self.slopes = [self._slopes(e) for e in range(shape.n_components)]
+        self.scores = sum(sparse.diags_array(self.post[:, e]) @ slope for e, slope in enumerate(self.slopes)).tocsr()
+
+    def _slopes(self, component: int) -> Any:
+        """(P, p) sparse: the derivative of `component_logs` of one component."""
+        rows, shape, at = self.fit.rows, self.fit.shape, self.fit.point
+        blocks = [self._answer_slopes(component)]
+        n_rows = rows.patterns.n_rows
+        if shape.n_levels:
+            width = shape.n_levels - 1
+            gap = (np.arange(1, shape.n_levels) == component) - at.weights[rows.round][:, 1:]
+            columns = (rows.round[:, None] * width + np.arange(width)).ravel()
+            pointer = np.arange(n_rows + 1) * width
+            blocks.append(sparse.csr_array((gap.ravel(), columns, pointer), shape=(n_rows, self.n_weights)))
+        blocks.append(sparse.csr_array(self.class_slopes(component)))
+        return sparse.hstack(blocks, format="csr")
+
+    def _answer_slopes(self, component: int) -> Any:
+        patterns, shape, at = self.fit.rows.patterns, self.fit.shape, self.fit.point
+        share = np.exp(answer_logs(shape, at.answers)[:, 1:, component])  # (J, L-1)
+        _, labeler, answer = patterns.entries
+        width, n_basis = at.answers.shape[1:]
+        gap = (np.arange(1, width + 1) == answer[:, None]) - share[labeler]
+        values = gap[:, :, None] * shape.basis[component]
+        columns = labeler[:, None] * (width * n_basis) + np.arange(width * n_basis)
+        pointer = patterns.cells.indptr * (width * n_basis)
+        shape_of = (patterns.n_rows, self.n_answers)
+        return sparse.csr_array((values.ravel(), columns.ravel(), pointer), shape=shape_of)
+
+    def class_design(self, component: int) -> Floats:
+        """(P, m): what the class logits of each row are a combination of, in one component."""
+        rows, shape = self.fit.rows, self.fit.shape
+        if shape.n_levels == 0:
+            return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1)
+        level = np.tile(shape.basis[component], (rows.patterns.n_rows, 1))
+        return np.concatenate([level, rows.covariates], axis=1)
+
+    def class_slopes(self, component: int) -> Floats:
+        """(P, (K-1)m): of the gold's class given the level, or of the component as a class."""
+        rows, shape = self.fit.rows, self.fit.shape
+        share = self.class_share(component)
+        if shape.n_levels == 0:
+            gap = (np.arange(1, shape.n_classes) == component) - share[:, 1:]
+        else:
+            gap = (np.arange(1, shape.n_classes) == rows.patterns.gold[:, None]) - share[:, 1:]
+            gap = np.where(rows.known[:, None], gap, 0.0)
+        out: Floats = (gap[:, :, None] * self.class_design(component)[:, None, :]).reshape(len(gap), -1)
+        return out
+
+    @cached_property
+    def _class_shares(self) -> Floats:
+        return np.exp(class_logs(self.fit.rows, self.fit.shape, self.fit.point.classes))
+
+    def class_share(self, component: int) -> Floats:
+        """(P, K): P(class | row, component); without levels P(class | row)."""
+        return self._class_shares[:, component if self.fit.shape.n_levels else 0]
+
+    def complete(self, only: Bools | None = None) -> Any:
+        """(p, p) sparse information if all components were seen; of all rows with the priors, or of some rows only."""
+        rows, shape, at, prior = self.fit.rows, self.fit.shape, self.fit.point, self.fit.prior
+        counts = rows.patterns.counts if only is None else np.where(only, rows.patterns.counts, 0.0)
+        expected = self.post * counts[:, None]
+        share = np.exp(answer_logs(shape, at.answers))[:, 1:]
+        total = rows.patterns.to_cells(expected).sum(axis=1)
+        parts = [_curvature(total, share, shape.basis) + (prior.answer_precision if only is None else 0.0)]
+        if shape.n_levels:
+            size = sum_by(rows.round, counts, rows.n_rounds) + (PULL if only is None else 0.0)
+            inner = at.weights[:, 1:]
+            spread = inner[:, :, None] * np.eye(inner.shape[1]) - inner[:, :, None] * inner[:, None]
+            parts.append(size[:, None, None] * spread)
+        parts.append(self._class_complete(expected, only)[None])
+        return sparse.block_diag([block for part in parts for block in part], format="csr")
+
+    def _class_complete(self, expected: Floats, only: Bools | None) -> Floats:
+        rows, shape = self.fit.rows, self.fit.shape
+        n_classes = shape.n_classes
+        size = self.fit.point.classes.size
+        out = np.zeros((size, size))
+        for component in range(shape.n_components if shape.n_levels else 1):
+            mass = expected[:, component] * rows.known if shape.n_levels else expected.sum(axis=1)
+            use = mass > 0
+            share = self.class_share(component)[use, 1:]
+            design = self.class_design(component)[use]
+            spread = mass[use, None, None] * (
+                share[:, :, None] * np.eye(n_classes - 1) - share[:, :, None] * share[:, None, :]
+            )
+            out += np.einsum("nkl,na,nb->kalb", spread, design, design, optimize=True).reshape(size, size)
+        if only is None:
+            out += np.kron(np.eye(n_classes - 1), self.fit.prior.class_precision)
+        return out
+
+    def of_rows(self, only: Bools) -> Any:
+        """(p, p) sparse: the observed information of some rows, priors left out."""
+        counts = np.where(only, self.fit.rows.patterns.counts, 0.0)
+        return self.complete(only) - self._lost(counts)
+
+    def _lost(self, counts: Floats) -> Any:
+        lost = sum(
+            (slope.T @ (sparse.diags_array(counts * self.post[:, e]) @ slope)) for e, slope in enumerate(self.slopes)
+        )
+        return lost - self.scores.T @ (sparse.diags_array(counts) @ self.scores)
+
+    @cached_property
+    def _factor(self) -> tuple[Any, bool]:
+        """Cholesky factor of the dense information, and whether it had to be propped up."""
+        matrix = (self.complete() - self._lost(self.fit.rows.patterns.counts)).toarray()
+        matrix = 0.5 * (matrix + matrix.T)
+        try:
+            return linalg.cho_factor(matrix, lower=True), False
+        except linalg.LinAlgError:
+            values, vectors = np.linalg.eigh(matrix)
+            propped = (vectors * np.maximum(values, max(values.max(), 1.0) * 1e-10)) @ vectors.T
+            return linalg.cho_factor(0.5 * (propped + propped.T), lower=True), True
+
+    @property
+    def is_weak(self) -> bool:
+        return self.size <= DENSE_LIMIT and self._factor[1]
+
+    def solve(self, right: Floats) -> Floats:
+        """H^-1 @ right, (p, m)."""
+        if self.size <= DENSE_LIMIT:
+            solved: Floats = linalg.cho_solve(self._factor[0], right)
+            return solved
+        complete, counts = self.complete(), self.fit.rows.patterns.counts
+        diagonal = complete.diagonal()
+
+        def product(vector: Floats) -> Floats:
+            out = complete @ vector + self.scores.T @ (counts * (self.scores @ vector))
+            for e, slope in enumerate(self.slopes):
+                out -= slope.T @ (counts * self.post[:, e] * (slope @ vector))
+            return np.asarray(out, dtype=float)
+
+        operator = LinearOperator((self.size, self.size), matvec=product, dtype=np.float64)
+        nearby = LinearOperator((self.size, self.size), matvec=lambda v: v / diagonal, dtype=np.float64)
+        columns = []
+        for column in right.T:
+            found, status = cg(operator, column, rtol=1e-8, maxiter=2_000, M=nearby)
+            if status != 0:
+                raise FloatingPointError("the information of the levels could not be inverted")
+            columns.append(found)
+        return np.stack(columns, axis=1)
+
+    def gradient(self, weights: Floats) -> Floats:
+        """d/d(parameters) of sum_ik weights[i, k, c] * P(class k | row i's answers and gold), (p, m) for m columns."""
+        rows, shape = self.fit.rows, self.fit.shape
+        shares = class_shares(rows, shape, self.fit.point, self.post)
+        out = np.zeros((self.size, weights.shape[2]))
+        start = self.n_answers + self.n_weights
+        centre = np.einsum("pk,pkc->pc", shares, weights)
+        free = ~rows.known
+        for e, slope in enumerate(self.slopes):
+            if shape.n_levels == 0:
+                here = weights[:, e]
+            else:
+                share = self.class_share(e)
+                here = np.einsum("pk,pkc->pc", share, weights)
+                moved = (self.post[:, e, None, None] * share[:, :, None]) * (weights - here[:, None])
+                moved = np.where(free[:, None, None], moved, 0.0)
+                by_design = np.einsum("pkc,pm->kmc", moved[:, 1:], self.class_design(e))
+                out[start:] += by_design.reshape(-1, weights.shape[2])
+            pull = self.post[:, e, None] * np.where(free[:, None], here - centre, 0.0)
+            out += slope.T @ pull
+        return out
+
+    def prior_gradient(self, weights: Floats, as_round: int) -> Floats:
+        """The same of P(class k | covariates) as if every row were of round `as_round`; without levels only."""
+        share, design = self.prior_shares(as_round)
+        centre = np.einsum("pk,pkc->pc", share, weights)
+        moved = share[:, 1:, None] * (weights[:, 1:] - centre[:, None])
+        out = np.zeros((self.size, weights.shape[2]))
+        out[self.n_answers + self.n_weights :] = np.einsum("pkc,pm->kmc", moved, design).reshape(-1, weights.shape[2])
+        return out
+
+    def prior_shares(self, as_round: int) -> tuple[Floats, Floats]:
+        """P(class | covariates) (P, K) in that round, and the design (P, m) behind it."""
+        rows, classes = self.fit.rows, self.fit.point.classes
+        design = np.concatenate(
+            [np.tile(np.eye(rows.n_rounds)[as_round], (rows.patterns.n_rows, 1)), rows.covariates], axis=1
+        )
+        logits = np.concatenate([np.zeros((len(design), 1)), design @ classes.T], axis=1)
+        return np.exp(log_softmax(logits, axis=1)), design
