@@ -27,8 +27,9 @@ FUNCTIONS = (
     "estimate_win_rate",
     "estimate_moderation",
     "compare_methods",
+    "backtest",
 )
-CLASSES = ("Round", "Reliability", "Estimate", "Family", "Comparison", "Moderation", "Finding")
+CLASSES = ("Round", "Reliability", "Estimate", "Family", "Comparison", "Backtest", "Moderation", "Finding")
 ERRORS = ("HeroError", "InputError", "SupportError")
 
 # What the docstrings leave to the name.
@@ -79,6 +80,12 @@ MEMBERS: Mapping[str, str] = {
     "Comparison.estimates": "An `Estimate` for each method that could run.",
     "Comparison.skipped": "For each other method the reason.",
     "Comparison.to_dict": "The estimates in plain types, for JSON.",
+    "Backtest.what": "The quantity in words, such as `rate of '1'`.",
+    "Backtest.level": "The level of the intervals.",
+    "Backtest.plays": "One for each round and method: `round`, `method`, `value`, `low`, `high`, `seen`, `score`.",
+    "Backtest.drift": "One for each round, by HERO-3: `shift`, `shift_error`, `expected`, `own`, `usual`.",
+    "Backtest.findings": "What one must know about this backtest.",
+    "Backtest.to_dict": "Everything in plain types, for JSON.",
     "Moderation.prevalence": "The rate of violations among all items.",
     "Moderation.precision": "The rate of violations among flagged items.",
     "Moderation.recall": "The share of violations that is flagged.",
@@ -106,6 +113,7 @@ PRIVATE = {
     "Reliability.fit",
     "Reliability.options",
     "Reliability.answers",
+    "Backtest.frame_kind",
     "Comparison.frame_kind",
     "Family.frame_kind",
 }
@@ -139,6 +147,7 @@ DO_ABOUT_ERRORS: Mapping[str, str] = {
     "E301": "Add a past round in which some of these labelers took part.",
     "E302": "Have an expert answer a random part of a past round.",
     "E303": "Give the current round labels.",
+    "E304": "Have an expert answer a random part of another past round.",
 }
 
 DO_ABOUT_FINDINGS: Mapping[str, str] = {
@@ -152,9 +161,13 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F108": "Say `cluster=COLUMN` if these items repeat one prompt; else nothing.",
     "F109": "Nothing; it says what counted as one.",
     "F110": 'Say `cluster="item"` if equal ids are the same prompts; if they are mere row numbers, nothing.',
+    "F111": "Nothing; check that the probabilities are those that were used.",
+    "F112": "Give the probabilities as a column `gold_probability` of items; or draw gold at random.",
     "F201": "Instruct these labelers, or stop paying for them.",
     "F202": "Find out whether they read the question the other way round.",
     "F203": "Add gold for items that they labelled.",
+    "F205": "Have an expert answer some items of the current round, and use `hero3`.",
+    "F206": "Use `hero3`, which allows for it; count on fewer labelers than there are.",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Read the interval, not the value. More labels move it off the edge.",
     "F303": "Do not use the number. Add labels of better labelers, or gold.",
@@ -171,6 +184,11 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F501": "Do not use that quantity; the others hold.",
     "F502": "Name the positive class, or read the distribution.",
     "F503": "Nothing; read these intervals as a set.",
+    "F601": "Add gold to these rounds, so that they can be played too.",
+    "F602": "Add gold: the more a round has, the better it tells methods apart.",
+    "F603": "Come back when more rounds have gold; until then trust `hero3`.",
+    "F604": "Find better labelers, or spend on gold instead of labels.",
+    "F605": "Read the reason; compare methods on the rounds that both played.",
 }
 
 

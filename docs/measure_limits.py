@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -29,7 +29,8 @@ from hero_eval.studies.designs import EXPERIMENTS, Design
 
 OUTPUT = Path(__file__).resolve().parent / "results" / "limits.csv"
 DESIGN = EXPERIMENTS["exp1-large"][-1]
-METHODS = ("majority_vote", "gold_proportion", "hero1", "hero2")
+METHODS = ("majority_vote", "gold_proportion", "hero1", "hero2", "hero3")
+PLAIN = "hero3 without x"
 SEED = 5
 
 Floats = NDArray[np.float64]
@@ -43,6 +44,21 @@ class Situation:
     together: float = 0.0  # correlation of the labelers' errors on the same item
     drift: float = 0.0  # added to the logit of every sensitivity in the current round
     moved: float = 0.0  # added to the covariate in the current round, in standard deviations
+    shape: str = "line"  # of the class probability in the covariate: a logistic line, or a shape that it is not
+
+    def probability(self, x: Floats, design: Design) -> Floats:
+        """P(class 1) of items with covariate x."""
+        if self.shape == "bump":
+            return 0.1 + 0.8 * np.exp(-(x**2))
+        if self.shape == "sine":
+            return 0.5 + 0.4 * np.sin(3 * x)
+        line: Floats = expit(design.intercept + design.slope * x)
+        return line
+
+    def true_rate(self, design: Design) -> float:
+        """The mean probability over the current round's normal covariate, by Gauss-Hermite quadrature."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+        return float(weights @ self.probability(nodes + self.moved, design) / weights.sum())
 
 
 SITUATIONS = (
@@ -51,6 +67,8 @@ SITUATIONS = (
     Situation("labelers err together, correlation 0.5", together=0.5),
     Situation("every labeler overlooks more (logit -0.5)", drift=-0.5),
     Situation("the mean of x moved by 0.3 sd", moved=0.3),
+    Situation("the class follows x in a bump", shape="bump"),
+    Situation("the class follows x in a sine", shape="sine"),
 )
 
 
@@ -70,18 +88,22 @@ def main() -> None:
 
 
 def replicate(job: tuple[int, int]) -> Floats:
-    """(methods, 4): value, low, high and whether F403 was found, in one draw."""
+    """(methods, 4): value, low, high and whether F403 was found, in one draw; hero3 without x comes last."""
     warnings.simplefilter("error")
     position, number = job
     rng = np.random.default_rng([SEED, position, number])
     current, history = draw(DESIGN, SITUATIONS[position], rng)
     with threadpool_limits(1):
-        found = hero.compare_methods(current, history, covariates=["x"])
+        found = {name: hero.estimate_rate(current, history, method=name, covariates=_takes(name)) for name in METHODS}
+        found[PLAIN] = hero.estimate_rate(current, history, method="hero3")
     outcomes = []
-    for name in METHODS:
-        one = found[name]
+    for one in found.values():
         outcomes.append([one.value, *one.interval(), any(finding.code == "F403" for finding in one.findings)])
     return np.array(outcomes, dtype=float)
+
+
+def _takes(name: str) -> list[str] | None:
+    return ["x"] if name in ("hero2", "hero3") else None
 
 
 def draw(design: Design, situation: Situation, rng: np.random.Generator) -> tuple[hero.Round, hero.Round]:
@@ -108,7 +130,7 @@ def _round(
     sensitivity, specificity, activity = labelers
     size = design.n_history if name == "history" else design.n_current
     x = rng.standard_normal(size) + (situation.moved if name == "current" else 0.0)
-    truth = rng.random(size) < expit(design.intercept + design.slope * x)
+    truth = rng.random(size) < situation.probability(x, design)
     error_rate = np.where(truth[:, None], 1 - sensitivity, 1 - specificity)
     common, own = rng.standard_normal((size, 1)), rng.standard_normal((size, design.n_labelers))
     hidden = np.sqrt(situation.together) * common + np.sqrt(1 - situation.together) * own
@@ -129,10 +151,9 @@ def _round(
 
 def summary(situation: Situation, outcomes: Floats) -> Iterator[dict[str, object]]:
     """One row a method; the errors of a simulation of this size end in _se."""
-    moved = replace(DESIGN, intercept=DESIGN.intercept + DESIGN.slope * situation.moved)
-    truth = moved.true_rate()
+    truth = situation.true_rate(DESIGN)
     count = len(outcomes)
-    for position, method in enumerate(METHODS):
+    for position, method in enumerate((*METHODS, PLAIN)):
         value, low, high, flagged = outcomes[:, position].T
         covered = float(np.mean((low <= truth) & (truth <= high)))
         yield {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hero_eval.reading.tables import read_round
     from hero_eval.reliability import Reliability, fit_reliability
     from hero_eval.round import Round
+    from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
     from hero_eval.targets.family import Family
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Backtest": "targets.backtest",
     "Comparison": "targets.comparison",
     "Estimate": "estimate",
     "Family": "targets.family",
@@ -35,6 +37,7 @@ _HOMES = {
     "Reliability": "reliability",
     "Round": "round",
     "SupportError": "errors",
+    "backtest": "targets.backtest",
     "compare_methods": "targets.comparison",
     "estimate_difference": "targets.difference",
     "estimate_moderation": "targets.moderation",
@@ -45,6 +48,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Backtest",
     "Comparison",
     "Estimate",
     "Family",
@@ -56,6 +60,7 @@ __all__ = [
     "Round",
     "SupportError",
     "__version__",
+    "backtest",
     "compare_methods",
     "estimate_difference",
     "estimate_moderation",

@@ -40,6 +40,7 @@ CATALOGUE: dict[str, str] = {
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",
     "E303": "the current round has no usable item",
+    "E304": "a backtest needs at least two rounds with gold",
 }
 
 

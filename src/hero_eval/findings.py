@@ -24,11 +24,15 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F108": ("warning", "items that may repeat one prompt were taken as independent"),
     "F109": ("note", "how clusters were used"),
     "F110": ("note", "items whose ids history has too were taken as independent of it"),
+    "F111": ("note", "known probabilities of having gold were used as weights"),
+    "F112": ("warning", "gold did not go to a random part of history"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
     "F203": ("warning", "labelers whose reliability rests on no gold of some class"),
     "F204": ("note", "labelers err together given the gold"),
+    "F205": ("warning", "history's reliabilities do not fit the current labels"),
+    "F206": ("warning", "labelers err together, which the method does not allow for"),
     "F207": ("warning", "the current labelers moved against each other"),
     "F208": ("warning", "labelers that history never saw count as their peers do"),
     # the fit
@@ -51,6 +55,12 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold together"),
+    # the backtest
+    "F601": ("note", "rounds without gold were not played"),
+    "F602": ("note", "the gold's own sampling error was allowed for"),
+    "F603": ("warning", "few rounds were played"),
+    "F604": ("warning", "the labels added nothing to the history's gold mean"),
+    "F605": ("note", "a method could not play some rounds"),
 }
 
 

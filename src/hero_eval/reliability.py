@@ -15,11 +15,26 @@ from hero_eval.errors import SupportError, unsupported, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMOptions, EMReport, gold_counts
+from hero_eval.model.guards import (
+    Dependence,
+    Scored,
+    Tested,
+    can_test,
+    check_dependence,
+    check_knowledge,
+    draw_rows,
+    measure_skills,
+    score_rows,
+)
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
-from hero_eval.model.patterns import Floats, sum_by
+from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.round import Round, common_classes
 
 UNINFORMATIVE = 0.1
+LITTLE = 0.3
+"""A labeler is called uninformative if it seems to be (less than the first) and cannot know more than the second."""
+ALARM = 0.05
+"""The level of each guard, over all labelers together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +72,28 @@ class Reliability:
     def answers(self) -> Floats:
         """P(answer | class) of each labeler, (J, L, K)."""
         return self.fit.latent.class_answers()
+
+    @cached_property
+    def knowledge(self) -> Tested:
+        """Whether the labels go with the gold at all."""
+        return check_knowledge(self.counted.patterns, len(self.classes))
+
+    @cached_property
+    def dependence(self) -> Dependence | None:
+        """Whether labelers err together given the gold; None where that would take long."""
+        return self.dependence_by(None)
+
+    def dependence_by(self, clusters: Ints | None) -> Dependence | None:
+        """The same with items of one cluster moving together."""
+        patterns, latent, clip = self.counted.patterns, self.fit.latent, self.fit.clip
+        if not can_test(patterns, latent):
+            return None
+        return check_dependence(score_rows(patterns, latent, clip), self.drawn, clusters)
+
+    @cached_property
+    def drawn(self) -> Scored:
+        """Items drawn from the fitted model, with the labelers and the gold that history's items had."""
+        return draw_rows(self.counted.patterns, self.fit.latent, self.fit.clip)
 
     @property
     def discrimination(self) -> Floats:
@@ -187,7 +224,7 @@ def fit_with(
     labelers = tuple(sorted({name for one in rounds for name in one.labelers}))
     if not labelers:
         raise unsupported("E303", "no labeler of history is left whose labels could be used")
-    counted = count(rounds, labelers, named)
+    counted = count(rounds, labelers, named, routed=True)
     if not (counted.patterns.gold >= 0).any():
         raise no_gold(rounds)
     fit = fit_anchored(counted.patterns, len(named), options, progress, shrinkage=shrinkage)
@@ -229,20 +266,44 @@ def _labeler_findings(
         found.append(
             Finding("F304", f"history has only {n_gold} gold items; intervals may be too short", {"gold": n_gold})
         )
-    answers = fit.latent.class_answers()
-    skill = (np.einsum("jkk->j", answers) - 1.0) / (len(classes) - 1)
-    weak = [name for name, value in zip(labelers, skill, strict=True) if abs(value) < UNINFORMATIVE]
-    if weak:
-        message = f"answers that hardly depend on the gold class: {name_some(weak)}; they add little or nothing"
-        found.append(Finding("F201", message, {"labelers": weak}))
-    inverted = [name for name, value in zip(labelers, skill, strict=True) if value <= -UNINFORMATIVE]
-    if inverted:
-        message = f"answers that point the wrong way: {name_some(inverted)}; used in reverse, but find out why"
-        found.append(Finding("F202", message, {"labelers": inverted}))
+    found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:
         message = f"no gold of some class for {name_some(without)}; learned from agreement with the others"
         found.append(Finding("F203", message, {"labelers": without}))
     if fit.report is not None and not fit.report.converged:
         found.append(not_converged(fit.report))
+    return found
+
+
+def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit) -> list[Finding]:
+    """Labelers who know nothing or answer the wrong way round, beyond what chance does to little gold."""
+    skills = measure_skills(counted.patterns, fit.latent)
+    tests = (
+        (
+            "F201",
+            "answers that hardly depend on the gold class: {}; they add little or nothing",
+            np.abs(skills.value) < UNINFORMATIVE,
+            skills.below(LITTLE),
+        ),
+        (
+            "F202",
+            "answers that point the wrong way: {}; used in reverse, but find out why",
+            skills.value <= -UNINFORMATIVE,
+            skills.inverted(),
+        ),
+    )
+    found = []
+    for code, message, seems, chance in tests:
+        of_all = np.minimum(chance * len(labelers), 1.0)
+        accused = np.flatnonzero(seems & (of_all < ALARM))
+        if len(accused):
+            names = [labelers[j] for j in accused]
+            data = {
+                "labelers": names,
+                "discrimination": skills.value[accused].tolist(),
+                "std_error": skills.error[accused].tolist(),
+                "p_value": of_all[accused].tolist(),
+            }
+            found.append(Finding(code, message.format(name_some(names)), data))
     return found

@@ -28,6 +28,9 @@ from hero_eval.reading.values import (
     number,
 )
 
+GOLD_PROBABILITY = "gold_probability"
+"""The column of items that says how probable it was that an item would be given gold."""
+
 
 class Round:
     """One evaluation: who said what about which item, what the expert said, and what is known of the items.
@@ -128,7 +131,8 @@ class Round:
 
     def numeric_columns(self) -> tuple[str, ...]:
         """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing."""
-        return tuple(name for name, column in self._contents.columns.items() if can_be_covariate(column))
+        columns = self._contents.columns.items()
+        return tuple(name for name, column in columns if name != GOLD_PROBABILITY and can_be_covariate(column))
 
     def covariate(self, name: str) -> NDArray[np.float64]:
         """(n_items,) the column as numbers, nan = missing. InputError E202, E112 or E113."""
@@ -138,6 +142,23 @@ class Round:
         if problems:
             raise InputError(problems)
         return numbers.values
+
+    def gold_probability(self) -> NDArray[np.float64] | None:
+        """(n_items,) how probable it was that each item would be given gold; None if nobody says. InputError E115."""
+        if not self.has_column(GOLD_PROBABILITY):
+            return None
+        values = self.covariate(GOLD_PROBABILITY)
+        useless = np.flatnonzero(~((values > 0) & (values <= 1)))
+        if len(useless):
+            first = int(useless[0])
+            shown = show(self._column(GOLD_PROBABILITY), first)
+            raise wrong(
+                "E115",
+                f"{self._place(GOLD_PROBABILITY)} is not above 0 and at most 1 for {len(useless)} of {self.n_items} "
+                f"items, for example {shown} (item {str(self.item_ids[first])!r}). Give every item that has labels the "
+                "probability with which it was to have gold, or drop the column.",
+            )
+        return values
 
     def texts(self, name: str) -> list[str]:
         """The column as text, one for each item; null is ""."""
@@ -192,6 +213,10 @@ class Round:
                 notes=(),
             )
         )
+
+    def without_gold(self) -> Round:
+        """The round with its gold hidden, as a current round has it."""
+        return Round._of(dataclasses.replace(self._contents, gold=np.full(self.n_items, -1, np.int64)))
 
     def without_labeler(self, labeler: str) -> tuple[Round, NDArray[np.int64]]:
         """The round as if this labeler had not been there, and its answer to each item left, -1 = none.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import checking, pages, words
+from hero_eval.cli import checking, markdown, pages, words
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
@@ -222,6 +223,37 @@ def check(data: Data, *, as_json: bool) -> None:
     show_json(found) if as_json else show(pages.check(found, ahead.findings or current.notes))
     if ahead.error is not None:
         raise ahead.error
+
+
+def backtest(data: Data, ask: Ask, methods: list[str] | None, shape: str) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing, ask.problems())
+    past = rounds.history or ()
+    with bar(f"Playing {words.count(len(past), 'round')}") as progress:
+        result = hero.backtest(
+            past,
+            methods=methods,
+            covariates=rounds.covariates,
+            text=rounds.text,
+            level=ask.level,
+            cluster=ask.cluster,
+            penalty=ask.penalty,
+            positive=rounds.positive,
+            progress=progress,
+        )
+    if shape == "json":
+        show_json(result.to_dict())
+    elif shape == "markdown":
+        sys.stdout.write(markdown.write("Backtest", pages.backtest(result)))
+    else:
+        show(pages.backtest(result))
+
+
+def shape_of(as_json: bool, as_markdown: bool) -> str:
+    """What to print."""
+    if as_json and as_markdown:
+        raise wrong("E204", "--json and --markdown exclude each other: choose one")
+    return "json" if as_json else "markdown" if as_markdown else "text"
 
 
 def methods(*, as_json: bool) -> None:

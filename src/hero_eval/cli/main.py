@@ -267,6 +267,36 @@ def check(
     actions.check(Data([path], history or (), column or (), classes, positive), as_json=json)
 
 
+@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero backtest rounds/*")
+def backtest(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", help=f"Past rounds, each {given.ROUND}.", show_default=False),
+    ],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this method; may be repeated.", show_default=False),
+    ] = None,
+    covariates: given.Covariates = None,
+    text: given.TextColumn = None,
+    penalty: given.Penalty = None,
+    level: given.Level = 0.95,
+    cluster: given.Cluster = None,
+    positive: given.Positives = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    json: given.AsJson = False,
+    markdown: given.AsMarkdown = False,
+) -> None:
+    """How far each method would have been off on past rounds, and how much these drift."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data
+
+    data = Data((), paths, column or (), classes, positive, covariates, text)
+    ask = actions.Ask(None, penalty, level, None, cluster)
+    actions.backtest(data, ask, method, actions.shape_of(json, markdown))
+
+
 @app.command(rich_help_panel=_KNOW)
 def methods(json: given.AsJson = False) -> None:
     """The methods, what they do and what they need."""

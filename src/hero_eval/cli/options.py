@@ -158,6 +158,9 @@ FailAbove = Annotated[
         show_default=False,
     ),
 ]
+AsMarkdown = Annotated[
+    bool, typer.Option("--markdown", help="Print Markdown instead of plain text.", rich_help_panel=_OUTPUT)
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead of text.", rich_help_panel=_OUTPUT)
 ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hero_eval.findings import Finding
     from hero_eval.methods.registry import Method
     from hero_eval.reliability import Reliability
+    from hero_eval.targets.backtest import Backtest, Summary
     from hero_eval.targets.comparison import Comparison
     from hero_eval.targets.family import Family
     from hero_eval.targets.moderation import Moderation
@@ -309,6 +310,59 @@ def _range(of: Mapping[str, float]) -> str:
 
 def _outlook(one: Mapping[str, Any]) -> str:
     return "can run" if one["can_run"] else f"cannot run: {one['reason']}"
+
+
+def backtest(result: Backtest) -> Page:
+    """Every method over all rounds, then the best one round by round, with the drift."""
+    page: Page = [Line(words.backtest(result), strong=True), _methods_over_rounds(result)]
+    note = (
+        f"|error| is the distance from a round's gold mean, bias its mean with sign; score is width + "
+        f"{2 / (1 - result.level):.4g} × distance outside: lower is better."
+    )
+    page += [Line(note), Facts([("best", f"{result.best}: {result.why}"), *_drift_facts(result)])]
+    return [*page, Heading(f"{result.best}, round by round"), _round_by_round(result), *remarks(result.findings)]
+
+
+def _methods_over_rounds(result: Backtest) -> Table:
+    columns = [Column("method", "left"), *map(Column, ("rounds", "|error|", "bias", "cover", "width", "score"))]
+
+    def row(one: Summary) -> list[str]:
+        figures = [words.number(one.abs_error), words.number(one.bias, sign="+"), words.number(one.coverage, 2)]
+        return [one.method, f"{one.n_rounds:,}", *figures, words.number(one.width), words.number(one.score)]
+
+    return Table(columns, [row(one) for one in sorted(result.methods.values(), key=lambda one: one.score)])
+
+
+def _drift_facts(result: Backtest) -> list[tuple[str, str]]:
+    if not result.drift:
+        return []
+    common, own = words.number(result.common_drift, 2), words.number(result.own_drift, 2)
+    unknown = f"unknown: {words.count(len(result.drift), 'round')} cannot tell"
+    return [
+        ("common drift", f"{common} on the logit scale" if math.isfinite(result.common_drift) else unknown),
+        ("labelers' own drift", f"{own} on the logit scale" if math.isfinite(result.own_drift) else unknown),
+    ]
+
+
+def _round_by_round(result: Backtest) -> Table:
+    """The best method's estimate beside the gold; the shift is what all labels of the round were off by."""
+    shifts = {one.round: one for one in result.drift}
+    shown = dict(zip(result.rounds, words.without_common(result.rounds), strict=True))
+    names = ("gold", "gold mean", "estimate", f"{words.percent(result.level)} interval", "covers", "shift")
+    columns = [Column("round", "left", cut=True), *map(Column, names)]
+    rows = []
+    for one in result.plays:
+        if one.method != result.best:
+            continue
+        drift = shifts.get(one.round)
+        shift = words.number(drift.shift, 2, "+") if drift is not None else words.UNKNOWN
+        if drift is not None and math.isfinite(drift.shift_error):
+            shift += f" ± {drift.shift_error:.2f}"
+        gold = f"{words.number(one.seen.mean)} ± {words.number(one.seen.error)}"
+        interval = words.span(one.low, one.high)
+        row = [shown[one.round], f"{one.seen.n_gold:,}", gold, words.number(one.value), interval]
+        rows.append([*row, "yes" if one.covered else "NO", shift])
+    return Table(columns, rows)
 
 
 def studies(known: Mapping[str, str]) -> Page:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
+    from hero_eval.targets.backtest import Backtest
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
@@ -45,6 +46,16 @@ def count(number: int, what: str) -> str:
 def join(names: Sequence[str], last: str = "and") -> str:
     """a, b and c."""
     return f" {last} ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def without_common(names: Sequence[str], room: int = 12) -> list[str]:
+    """Long names without the words that all of them begin with, so that a table cuts no end that tells them apart."""
+    if len(names) < 2 or max(map(len, names)) <= room:
+        return list(names)
+    first, last = min(names), max(names)  # what these two share, all share
+    alike = next((place for place, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
+    cut = max((place + 1 for place, sign in enumerate(first[:alike]) if not sign.isalnum()), default=0)
+    return [f"…{name[cut:]}" if cut > 1 else name for name in names]
 
 
 def sure(estimate: Estimate, base: float = 1.0, places: int = 0) -> str:
@@ -140,6 +151,16 @@ def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> s
     if not math.isnan(precision.value):
         parts.append(f"{out_of(precision, 100)} flags are right (precision)")
     return join(parts) + "."
+
+
+def backtest(result: Backtest) -> str:
+    """How far off the best method was, and how often its intervals held."""
+    if result.best not in result.methods:
+        return "No method could play any of these rounds."
+    best = result.methods[result.best]
+    held = f"its {percent(result.level)} intervals held in {round(best.coverage * best.n_rounds)}"
+    off = f"was off by {number(best.abs_error)} on average in the {result.what}"
+    return f"Over {count(best.n_rounds, 'past round')} {result.best} {off}, and {held} of them."
 
 
 def quality(discrimination: float, uninformative: float) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns
+from hero_eval.model.routing import routing_weights
 
 if TYPE_CHECKING:
     from hero_eval.round import Round
@@ -23,8 +24,11 @@ class Counted:
     labels_set_aside: int
 
 
-def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str]) -> Counted:
-    """Count these rounds as one; labels by other labelers are left out, and items that then have none."""
+def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str], *, routed: bool = False) -> Counted:
+    """Count these rounds as one; labels by other labelers are left out, and items that then have none.
+
+    `routed`: known probabilities of having gold weigh the items, so that those with gold stand for all.
+    """
     place = {name: position for position, name in enumerate(labelers)}
     class_of = {name: position for position, name in enumerate(classes)}
     items, people, answers, gold, weight = [], [], [], [], []
@@ -36,7 +40,7 @@ def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[st
         people.append(labeler_map[one.label_labeler])
         answers.append(value_map[one.label_answer])
         gold.append(np.where(one.gold >= 0, value_map[one.gold], -1))
-        weight.append(_mean_one(one.weight, one.n_items))
+        weight.append(_mean_one(one.weight, one.n_items) * (_routing(one) if routed else 1.0))
         offset += one.n_items
     item, person, answer = np.concatenate(items), np.concatenate(people), np.concatenate(answers)
     known = person >= 0
@@ -54,6 +58,11 @@ def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[st
         weight=np.concatenate(weight)[kept],
     )
     return Counted(patterns, kept, int((~known).sum()))
+
+
+def _routing(one: Round) -> Floats:
+    probability = one.gold_probability() if one.n_gold else None
+    return np.ones(one.n_items) if probability is None else routing_weights(one.gold >= 0, probability)
 
 
 def _mean_one(weight: Floats | None, n_items: int) -> Floats:

@@ -38,31 +38,29 @@ class Fitted:
 
 
 def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> Rows:
-    """Both rounds as rows: patterns within a round, or single items where covariates tell them apart."""
-    n_history = wide.history.n_items
-    of_round = np.concatenate([wide.history_round, np.full(wide.current.n_items, wide.n_past)])
-    pattern = np.concatenate([wide.history.row_of_item, wide.current.row_of_item + wide.history.n_rows])
-    weight = np.concatenate([wide.history.item_weight, wide.current.item_weight])
-    cells = sparse.vstack([wide.history.cells, wide.current.cells], format="csr")
-    gold = np.concatenate([wide.history.gold, wide.current.gold])
-    if ready is None:
-        key, row_of_item = np.unique(of_round * len(gold) + pattern, return_inverse=True)
-        first = key % len(gold)
-        round_of_row, covariates = key // len(gold), np.zeros((len(key), 0))
-    else:
-        first, row_of_item, round_of_row = pattern, np.arange(len(pattern)), of_round
+    """All rounds as rows: patterns within a round, or single items where covariates tell them apart."""
+    rounds = (*wide.past, wide.current)
+    starts = np.cumsum([0] + [one.n_rows for one in rounds])
+    row_of_item = np.concatenate([one.row_of_item + start for one, start in zip(rounds, starts, strict=False)])
+    weight = np.concatenate([one.item_weight for one in rounds])
+    of_row = np.repeat(np.arange(len(rounds)), [one.n_rows for one in rounds])
+    cells = sparse.vstack([one.cells for one in rounds], format="csr")
+    gold = np.concatenate([one.gold for one in rounds])
+    covariates = np.zeros((len(gold), 0))
+    if ready is not None:
+        cells, gold, of_row = cells[row_of_item], gold[row_of_item], of_row[row_of_item]
+        row_of_item = np.arange(len(row_of_item))
         covariates = np.concatenate([ready.history, ready.current])
     patterns = Patterns(
-        cells=cells[first],
-        gold=gold[first],
-        counts=sum_by(row_of_item, weight, len(first)),
+        cells=cells,
+        gold=gold,
+        counts=sum_by(row_of_item, weight, len(gold)),
         row_of_item=row_of_item,
         item_weight=weight,
         n_labelers=wide.current.n_labelers,
         n_answers=wide.current.n_answers,
     )
-    assert len(row_of_item) == n_history + wide.current.n_items
-    return Rows(patterns, round_of_row.astype(np.int64), wide.n_past + 1, n_classes, covariates)
+    return Rows(patterns, of_row, len(rounds), n_classes, covariates)
 
 
 def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
@@ -98,7 +96,7 @@ def _fitted(evidence: Evidence) -> Fitted:
         return Fitted(chosen, False, (Finding("F401", message, {"columns": names}),))
     rows = gather_rows(wide, evidence.n_classes, ready)
     fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
-    shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history.item_weight)
+    shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:
         message = shift.message.split(", which")[0] + "; class rates were averaged over the current round's items only"
@@ -114,7 +112,7 @@ def _ready(wide: Wide) -> Covariates:
         columns.current,
         columns.history,
         wide.current.item_weight,
-        wide.history.item_weight,
+        wide.history_weight,
         common_scale=columns.common_scale,
         drop_collinear=not many,
     )
@@ -205,7 +203,7 @@ def hero3(evidence: Evidence) -> Fit:
     by_item = _influences(fitted, measured.direct, measured.gradient)
     between, excess = _between(fit, measured.gradient)
     found = measured.rates
-    n_history = wide.history.n_items
+    n_history = wide.n_history
     edge = bool(found.min() < _EDGE)
     inside = np.maximum(found, _EDGE) / np.maximum(found, _EDGE).sum() if edge else found
     return Fit(
@@ -229,7 +227,7 @@ def _scope(wide: Wide, fit: LevelFit) -> Floats:
     scope = np.ones(fit.rows.patterns.n_rows)
     columns = wide.covariates
     if columns is not None and columns.in_scope is not None and len(scope) == len(fit.rows.patterns.row_of_item):
-        scope[: wide.history.n_items] = columns.in_scope
+        scope[: wide.n_history] = columns.in_scope
     return scope
 
 

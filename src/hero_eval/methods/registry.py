@@ -11,6 +11,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
@@ -41,18 +43,25 @@ class CovariateColumns:
 class Wide:
     """Both rounds on the labelers of both: history's first, then those whom it never saw.
 
-    `current` holds every label and the current gold; history_round (N,) numbers the past rounds; groups (J,) number
-    the labelers' groups; covariates are those of all current items.
+    `past` has the patterns of every past round, `current` every label and the current gold; groups (J,) number the
+    labelers' groups; covariates are those of all current items.
     """
 
     labelers: tuple[str, ...]
     current: Patterns
-    history: Patterns
-    history_round: Ints
-    n_past: int
+    past: tuple[Patterns, ...]
     groups: Ints
     n_strangers: int = 0
     covariates: CovariateColumns | None = None
+
+    @property
+    def n_history(self) -> int:
+        """Items of all past rounds."""
+        return sum(one.n_items for one in self.past)
+
+    @property
+    def history_weight(self) -> Floats:
+        return np.concatenate([one.item_weight for one in self.past])
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,7 @@ PULL = 5.0
 PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a thousand items make of Schwarz's
 ROUND_SD = 1.0
 CLASS_SD = (10.0, 4.0)  # of a class's intercept around 0, and of its slope around that of the labelers
+LOOSE_SD = 5.0  # of the logits of labelers whom history knows, with one component a class: closer priors bias the rate
 DENSE_LIMIT = 2_500
 _SCALE = 3.0
 _LEAST = 1e-7
@@ -106,7 +107,8 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """answers: means (J, (L-1)q) and one precision; pool (G,) and its weight; classes: means and precision (m, m)."""
+    """answers: means (J, (L-1)q) and precisions (J, (L-1)q, (L-1)q); pool (G,) of the levels; classes: means and
+    precision (m, m)."""
 
     answer_mean: Floats
     answer_precision: Floats
@@ -203,7 +205,7 @@ def class_shares(rows: Rows, shape: Shape, at: Point, post: Floats) -> Floats:
 def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """One damped Newton step of many multinomial regressions that share a design, and their Hessians.
 
-    counts (J, L, n), design (n, m), at (J, L-1, m), mean (J, (L-1)m), precision ((L-1)m, (L-1)m).
+    counts (J, L, n), design (n, m), at (J, L-1, m), mean (J, (L-1)m), precision (J, (L-1)m, (L-1)m).
     """
     n_fits = len(counts)
     width = at.shape[1] * at.shape[2]
@@ -212,7 +214,7 @@ def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precis
     share = np.exp(log_softmax(whole, axis=1))[:, 1:]
     total = counts.sum(axis=1)
     gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, width)
-    gradient = gradient - (at.reshape(n_fits, width) - mean) @ precision
+    gradient = gradient - np.einsum("ja,jab->jb", at.reshape(n_fits, width) - mean, precision)
     hessian = _curvature(total, share, design) + precision
     step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
     step *= np.minimum(1.0, 2.0 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
@@ -347,7 +349,7 @@ def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
     flat = answers.reshape(n_labelers, width)
     prior = Prior(
         np.tile(flat.mean(axis=0), (n_labelers, 1)),
-        np.diag(1.0 / spread),
+        np.tile(np.diag(1.0 / spread), (n_labelers, 1, 1)),
         pool,
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
@@ -368,7 +370,7 @@ def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -
 def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> tuple[Floats, Floats]:
     design, expected = class_cells(rows, shape, post)
     classes = at.classes[None]
-    precision: Floats = np.kron(np.eye(classes.shape[1]), prior.class_precision).astype(np.float64)
+    precision: Floats = np.kron(np.eye(classes.shape[1]), prior.class_precision).astype(np.float64)[None]
     for _ in range(2):
         classes, hessian = newton_step(expected[None], design, classes, prior.class_mean.reshape(1, -1), precision)
     return classes[0], hessian[0]
@@ -387,7 +389,11 @@ def _warm_step(
     gap = (flat - mean)[own]
     covered = gap.T @ gap + np.linalg.inv(hessian[own]).sum(axis=0)
     covered += _PSEUDO_LABELERS * _PSEUDO_VARIANCE * np.eye(gap.shape[1])
-    precision = np.linalg.inv(covered / (own.sum() + _PSEUDO_LABELERS))
+    precision = np.tile(np.linalg.inv(covered / (own.sum() + _PSEUDO_LABELERS)), (len(flat), 1, 1))
+    if shape.n_levels == 0:
+        past = np.where(rows.is_current, 0.0, rows.patterns.counts)
+        met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
+        precision[met] = np.eye(flat.shape[1]) / LOOSE_SD**2
     classes, class_hessian = _class_newton(rows, shape, at, prior, post)
     weights, pool = at.weights, prior.pool
     if shape.n_levels:
@@ -436,7 +442,7 @@ def _class_prior(
 
 def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
     gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
-    height = -0.5 * float(np.einsum("ja,ab,jb->", gap, prior.answer_precision, gap))
+    height = -0.5 * float(np.einsum("ja,jab,jb->", gap, prior.answer_precision, gap))
     if shape.n_levels:
         height += PULL * float((prior.pool * np.log(at.weights)).sum())
     off = at.classes - prior.class_mean

@@ -20,6 +20,7 @@ answers:
 `labels` is an integer matrix (items, labelers) with -1 where there is no label, `gold` an integer for each
 item with -1 where it is unknown. `weights` may have any scale: they are brought to mean 1 here. Likelihoods
 are plain products, as printed in the paper: they hold for some hundred labels an item, then they underflow.
+HERO-3 is not the paper's: `level_joint` and `level_log_prior` are its model, item by item.
 """
 
 from __future__ import annotations
@@ -257,6 +258,69 @@ def hero2(
     return solve_rates(likelihoods, cur_weights, tilt=gap @ coefficients)
 
 
+def level_joint(
+    said: Integers,
+    gold: int,
+    of_round: int,
+    covariates: Floats,
+    n_levels: int,
+    answers: Floats,
+    level_weights: Floats,
+    classes: Floats,
+) -> Floats:
+    """HERO-3's model of one item, (E, K): P(component, class, the item's answers, its gold).
+
+    With levels a component is a place on the scale from -3 to 3: labelers' logits are `answers[j, l - 1]` =
+    (intercept, slope), the class's are `classes[k - 1]` = (intercept, slope, covariates' slopes). Without levels
+    (0) a component is a class: `answers[j, l - 1, k]` are logits, and `classes[k - 1]` has one logit for each
+    round before the covariates' slopes. First answers and classes have logit 0.
+    """
+    n_classes = len(classes) + 1
+    joint = np.zeros((n_levels or n_classes, n_classes))
+    for component in range(len(joint)):
+        place = -3.0 + 6.0 * component / (n_levels - 1) if n_levels else 0.0
+        basis = [1.0, place] if n_levels else [float(k == component) for k in range(n_classes)]
+        start = [1.0, place] if n_levels else [float(r == of_round) for r in range(len(level_weights))]
+        share = level_weights[of_round, component] if n_levels else 1.0
+        for j, answer in enumerate(said):
+            if answer >= 0:
+                share *= _softmax([0.0, *(float(line @ basis) for line in answers[j])])[answer]
+        of_class = _softmax([0.0, *(float(line @ [*start, *covariates]) for line in classes)])
+        for k in range(n_classes):
+            if gold in (-1, k) and (n_levels or k == component):
+                joint[component, k] = share * of_class[k]
+    return joint
+
+
+def level_log_prior(
+    answers: Floats,
+    level_weights: Floats,
+    classes: Floats,
+    *,
+    answer_mean: Floats,
+    answer_precision: Floats,
+    pool: Floats,
+    pull: float,
+    class_mean: Floats,
+    class_precision: Floats,
+) -> float:
+    """What HERO-3 adds to the log-likelihood, up to a constant.
+
+    Normal priors of each labeler's logits (J, m) and of each class's, and `pull` items in every round whose
+    levels are as in the pool (nothing where there is one component a class).
+    """
+    height = 0.0
+    for j, lines in enumerate(answers):
+        gap = lines.ravel() - answer_mean[j]
+        height -= 0.5 * float(gap @ answer_precision[j] @ gap)
+    for line, mean in zip(classes, class_mean, strict=True):
+        height -= 0.5 * float((line - mean) @ class_precision @ (line - mean))
+    if level_weights.shape[1] > 1:
+        for shares in level_weights:
+            height += pull * float(pool @ np.log(shares))
+    return height
+
+
 def influence_by_refit(
     estimator: Callable[[Floats], ArrayLike],
     weights: ArrayLike,
@@ -350,6 +414,11 @@ def _answer_counts(labels: Integers, classes: Floats, unit: Floats, n_answers: i
             said = labels[:, j] == answer
             counts[j, :, answer] = unit[said] @ classes[said]
     return counts
+
+
+def _softmax(logits: list[float]) -> Floats:
+    powers = np.exp(np.array(logits) - max(logits))
+    return np.asarray(powers / powers.sum(), dtype=np.float64)
 
 
 def _vote_counts(labels: Integers, n_classes: int) -> Floats:

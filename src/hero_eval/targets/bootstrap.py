@@ -114,8 +114,9 @@ def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence
         return replace(evidence, current_all=everything, em=em, progress=None)
     wide = evidence.wide
     if wide is not None:
-        now, past = wide.current.item_weight * here, wide.history.item_weight * there
-        wide = replace(wide, current=wide.current.reweighted(now), history=wide.history.reweighted(past))
+        parts = np.split(there, np.cumsum([one.n_items for one in wide.past])[:-1])
+        past = tuple(one.reweighted(one.item_weight * part) for one, part in zip(wide.past, parts, strict=True))
+        wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here), past=past)
         return replace(evidence, wide=wide, progress=None)
     return replace(
         evidence,

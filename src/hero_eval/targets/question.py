@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hero_eval import covariates as shared
 from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
@@ -24,10 +23,12 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.methods.hero2 import ready_covariates, shift_finding
 from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, Wide, all_methods
 from hero_eval.model.em import EMOptions
+from hero_eval.model.guards import Transport
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold, not_converged
 from hero_eval.round import Round, common_classes
+from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
 from hero_eval.targets.intervals import INTERVALS, drift_curve, gold_freedom, interval_kind, profile_curve
@@ -143,7 +144,17 @@ class Question:
         if fit.on_edge:
             message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
             found.append(Finding("F302", message))
-        return unique(found)
+        return unique(guards.act(self, fit, current, found))
+
+    @cached_property
+    def history_guards(self) -> tuple[Finding, ...]:
+        """What the guards say of history, found once."""
+        return guards.history_guards(self)
+
+    @cached_property
+    def transports(self) -> tuple[Transport | None, ...]:
+        """For every current round, whether history's reliabilities fit it, tested once."""
+        return tuple(guards.transport(self, current) for current in self.currents)
 
     @cached_property
     def replicates(self) -> Replicates:
@@ -298,7 +309,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         require_round(current)
     past = () if history is None else history_rounds(history)
     classes = common_classes([*currents, *past])
-    method, why, names = _choose(currents, past, options)
+    method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage)
     rounds, columns = tuple(currents), None
     if names or options.text is not None:
         gathered = shared.gather(currents, past, names, options.text, classes)
@@ -312,6 +323,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     )
     past_clusters, remarks = clusters_of_history(past, options.cluster)
     found = (
+        *chosen,
         *_advice(currents, past, method, options, names),
         *remarks,
         *repeat_findings(rounds, past, options.cluster),
@@ -319,7 +331,8 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:
         question = _split_history(question, split)
-    return _step_back(question) if options.method is None and columns is not None else question
+    guarded = options.method is None and method.name == "hero2" and columns is not None
+    return _step_back(question) if guarded else question
 
 
 def require_round(current: object) -> None:
@@ -367,12 +380,20 @@ def _step_back(question: Question) -> Question:
     return question
 
 
-def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) -> tuple[Method, str, tuple[str, ...]]:
-    """The method asked for, or the best that the data allow, with the covariates it takes."""
+def _choose(
+    currents: Sequence[Round],
+    past: Sequence[Round],
+    classes: tuple[str, ...],
+    options: Options,
+    em: EMOptions,
+    shrinkage: float,
+) -> tuple[Method, str, tuple[str, ...], tuple[Finding, ...]]:
+    """The method asked for, or the best that the data allow, with the covariates it takes and what is said of it."""
     methods = all_methods()
     wants = bool(options.covariates) or options.text is not None
     gold = any(one.n_gold for one in past)
-    name, why = _best(gold, bool(past), wants) if options.method is None else (options.method, "asked for")
+    asked: tuple[str, str, tuple[Finding, ...]] = options.method or "", "asked for", ()
+    name, why, found = _best(past, classes, options, em, shrinkage) if options.method is None else asked
     method = methods[name]
     if options.groups is not None and "all labelers" not in method.takes:
         raise wrong(
@@ -382,6 +403,9 @@ def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) 
         raise wrong("E206", f"{name} needs a history with gold; none was given")
     if "history gold" in method.needs and not gold:
         raise no_gold(past)
+    tried = options.method is None and gold and (wants or options.penalty is None)
+    if tried and not method.uses_covariates:  # it did better on past rounds without them
+        return method, why, (), found
     if not method.uses_covariates:
         unused = {"covariates": options.covariates, "text": options.text, "penalty": options.penalty}
         given = [key for key, value in unused.items() if value is not None and value != [] and value != ()]
@@ -391,27 +415,30 @@ def _choose(currents: Sequence[Round], past: Sequence[Round], options: Options) 
                 "E204",
                 f"{name}{reason} uses no covariates, but {' and '.join(given)} was given: use hero2, or leave it out",
             )
-        return method, why, ()
+        return method, why, (), found
     names = tuple(options.covariates or ())
     if "covariates" not in method.needs:
         if not wants and options.penalty is not None:
             raise wrong("E204", "penalty is for covariates, and none were named")
-        return method, why, names
+        return method, why, names, found
     if not wants and options.covariates is None:
         names = shared.shared_numeric(currents, past, options.not_covariates)
     if not names and options.text is None:
         message = f"{name} needs covariates that history and current share; name them with covariates= or text="
         raise wrong("E206", message)
-    return method, why, names
+    return method, why, names, found
 
 
-def _best(gold: bool, past: bool, wants: bool) -> tuple[str, str]:
-    if gold and wants:
-        return "hero2", "history has gold, and covariates that both rounds share were named"
-    if gold:
-        return "hero1", "history has gold; no covariates were named"
+def _best(
+    past: Sequence[Round], classes: tuple[str, ...], options: Options, em: EMOptions, shrinkage: float
+) -> tuple[str, str, tuple[Finding, ...]]:
+    if any(one.n_gold for one in past):
+        from hero_eval.targets.choice import best_with_gold  # it plays past rounds, which asks questions again
+
+        chosen = best_with_gold(past, classes, options, em, shrinkage)
+        return chosen.name, chosen.why, chosen.findings
     lack = "history has no gold" if past else "there is no history"
-    return "dawid_skene", f"{lack}, so the labelers can be compared only with each other"
+    return "dawid_skene", f"{lack}, so the labelers can be compared only with each other", ()
 
 
 def _learn(
@@ -456,7 +483,7 @@ def _count_current(
             len(classes),
             wide.current,
             everything.patterns,
-            wide.history,
+            reliability.counted.patterns,
             columns,
             penalty=options.penalty,
             progress=options.progress,
@@ -503,20 +530,12 @@ def _widen(
     options: Options,
     columns: CovariateColumns | None,
 ) -> Wide:
-    """Both rounds on the labelers of both; strangers come last, so that history's cells keep their numbers."""
+    """All rounds, each by itself, on the labelers of all of them; strangers come last."""
     labelers = (*reliability.labelers, *strangers)
-    past = reliability.counted
-    n_cells = len(labelers) * len(classes)
-    cells = past.patterns.cells
-    if strangers:
-        cells = sparse.csr_array((cells.data, cells.indices, cells.indptr), shape=(cells.shape[0], n_cells))
-    of_round = np.repeat(np.arange(len(reliability.rounds)), [round_.n_items for round_ in reliability.rounds])
     return Wide(
         labelers,
-        count([one], labelers, classes).patterns,
-        replace(past.patterns, cells=cells, n_labelers=len(labelers)),
-        of_round[past.kept],
-        len(reliability.rounds),
+        count([one], labelers, classes, routed=True).patterns,
+        tuple(count([past], labelers, classes).patterns for past in reliability.rounds),
         _group_numbers(labelers, options.groups),
         len(strangers),
         columns,
@@ -549,7 +568,7 @@ def _advice(
     if names and not options.covariates and options.text is None:
         message = f"{method.name} uses every numeric column that all rounds share: {name_some(list(names))}"
         found.append(Finding("F306", message, {"covariates": list(names)}))
-    if options.method is None and method.name == "hero1":
+    if options.method is None and not (names or options.covariates or options.text) and "history gold" in method.needs:
         unused = shared.shared_numeric(currents, past, options.not_covariates)
         if unused:
             message = (

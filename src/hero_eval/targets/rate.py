@@ -172,12 +172,15 @@ def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> 
 
 def positive_classes(question: Question, positive: object) -> list[str]:
     """The classes counted as positive: named here, or by a round, or the second of two; none for more classes."""
-    classes = question.classes
+    return positive_of(question.classes, question.rounds, positive)
+
+
+def positive_of(classes: tuple[str, ...], rounds: Sequence[Round], positive: object) -> list[str]:
     if positive is None:
-        named = next((one.positive for one in question.rounds if one.positive is not None), None)
+        named = next((one.positive for one in rounds if one.positive is not None), None)
         if named is not None:
             return [named]
-        return [] if len(classes) > 2 else [_second_of_two(question)]
+        return [] if len(classes) > 2 else [_second_of_two(classes, rounds)]
     several = isinstance(positive, list | tuple | set | frozenset)
     wanted = [spelled(one, classes) for one in (positive if isinstance(positive, Iterable) and several else [positive])]
     unknown = [name for name in wanted if name not in classes]
@@ -188,11 +191,11 @@ def positive_classes(question: Question, positive: object) -> list[str]:
     return wanted
 
 
-def _second_of_two(question: Question) -> str:
+def _second_of_two(classes: tuple[str, ...], rounds: Sequence[Round]) -> str:
     """Of two classes the positive one: 1 of 0/1, or the last of an order given."""
-    if question.classes == ("0", "1") or any(one.classes_given is not None for one in question.rounds):
-        return question.classes[-1]
-    first, second = question.classes
+    if classes == ("0", "1") or any(one.classes_given is not None for one in rounds):
+        return classes[-1]
+    first, second = classes
     message = (
         f"of the classes {first!r} and {second!r} none is named positive. "
         f"Name it: positive={second!r} (command: --positive {second})"

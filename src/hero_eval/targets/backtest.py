@@ -1,0 +1,350 @@
+"""How far off would each method have been on past rounds? Each plays current in turn, with its gold hidden."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hero_eval.covariates import shared_numeric
+from hero_eval.errors import unsupported, wrong
+from hero_eval.estimate import SCHEMA_VERSION, number
+from hero_eval.findings import Finding, name_some
+from hero_eval.frames import checked_backend, to_frame
+from hero_eval.methods.registry import all_methods
+from hero_eval.model.em import EMOptions
+from hero_eval.reliability import Reliability, history_rounds
+from hero_eval.round import Round, common_classes
+from hero_eval.targets.question import Options
+from hero_eval.targets.rate import class_scores, positive_of
+from hero_eval.targets.replay import (
+    DEFAULT,
+    HISTORY_MEAN,
+    LEAST_ROUNDS,
+    Gain,
+    Play,
+    Quantity,
+    Rivalry,
+    RoundDrift,
+    clear_winner,
+    common_drift,
+    replay,
+    rival,
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A method over all rounds that it could play: means of |error|, error, width and score; the share covered."""
+
+    method: str
+    n_rounds: int
+    abs_error: float
+    bias: float
+    coverage: float
+    width: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """Every method on past rounds whose gold it did not see, and how far reliability drifts between these rounds.
+
+    Errors are estimate minus the round's gold mean. `gold_error` is the sampling error of such a mean, typically:
+    intervals are widened by it before they are said to cover, and scored. `score` is width plus 40 times (at 95%) the
+    distance outside: lower is better. `history_mean` looks at no label, only at the other rounds' gold.
+    """
+
+    what: str
+    level: float
+    plays: tuple[Play, ...]
+    drift: tuple[RoundDrift, ...]
+    skipped: Mapping[str, Mapping[str, str]]
+    """Why a method could not play some rounds: method, round, reason."""
+    findings: tuple[Finding, ...] = ()
+    frame_kind: str = "files"
+
+    @property
+    def rounds(self) -> tuple[str, ...]:
+        """The rounds that were played."""
+        return tuple(dict.fromkeys(one.round for one in self.plays))
+
+    @cached_property
+    def methods(self) -> Mapping[str, Summary]:
+        """Each method over its rounds, by name."""
+        return {name: _summary(name, self.plays) for name in dict.fromkeys(one.method for one in self.plays)}
+
+    @property
+    def best(self) -> str:
+        """hero3, unless another method's interval scores and errors are both clearly lower."""
+        return self._choice[0]
+
+    @property
+    def why(self) -> str:
+        """Why that method."""
+        return self._choice[1]
+
+    @cached_property
+    def _choice(self) -> tuple[str, str]:
+        return choice(self.plays, [name for name in self.methods if name != HISTORY_MEAN])
+
+    @property
+    def gold_error(self) -> float:
+        """The root mean square of the sampling errors of the rounds' gold means."""
+        errors = {one.round: one.seen.error for one in self.plays}
+        return float(np.sqrt(np.mean(np.square(list(errors.values())))))
+
+    @cached_property
+    def common_drift(self) -> float:
+        """The typical size of a shift of all class logits between rounds; nan if it is not known."""
+        learned = common_drift(self.drift)
+        return learned.size if learned.known else math.nan
+
+    @property
+    def own_drift(self) -> float:
+        """By how much labelers usually move against each other, on the logit scale; nan if it is not known."""
+        if len(self.drift) < LEAST_ROUNDS:
+            return math.nan
+        return float(np.sqrt(np.mean([one.usual**2 for one in self.drift])))
+
+    def frame(self, backend: str | None = None) -> Any:
+        """One row a round and method: value, interval, gold mean and its error, error, covered, width, score."""
+        rows = [_row(one) for one in self.plays]
+        return to_frame({key: [row[key] for row in rows] for key in rows[0]}, checked_backend(backend, self.frame_kind))
+
+    def summary(self, backend: str | None = None) -> Any:
+        """One row a method: rounds, mean |error|, bias, coverage, width and score."""
+        rows = [asdict(one) for one in self.methods.values()]
+        return to_frame({key: [row[key] for row in rows] for key in rows[0]}, checked_backend(backend, self.frame_kind))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "target": "backtest",
+            "what": self.what,
+            "level": self.level,
+            "best": self.best,
+            "why": self.why,
+            "gold_error": number(self.gold_error),
+            "methods": {name: _plain(asdict(one)) for name, one in self.methods.items()},
+            "plays": [_plain(_row(one)) for one in self.plays],
+            "drift": {
+                "common": number(self.common_drift),
+                "own": number(self.own_drift),
+                "rounds": [_plain(asdict(one)) for one in self.drift],
+            },
+            "skipped": {name: dict(of) for name, of in self.skipped.items()},
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{name} {one.score:.3f}" for name, one in self.methods.items())
+        return f"Backtest({len(self.rounds)} rounds, best {self.best}, interval scores: {scores})"
+
+    def _repr_html_(self) -> str:
+        rows = ""
+        for name, one in self.methods.items():
+            cells = (one.abs_error, one.bias, one.coverage, one.width, one.score)
+            shown = "".join(f"<td>{value:.3f}</td>" for value in cells)
+            rows += f"<tr><td>{html.escape(name)}</td><td>{one.n_rounds}</td>{shown}</tr>"
+        heads = "".join(f"<th>{name}</th>" for name in ("method", "rounds", *_FIGURES))
+        found = "".join(f"<li><code>{f.code}</code> {html.escape(f.message)}</li>" for f in self.findings)
+        told = f"{html.escape(self.what)}: best {html.escape(self.best)} ({html.escape(self.why)})"
+        return f"<div>{told}<table><tr>{heads}</tr>{rows}</table><ul>{found}</ul></div>"
+
+
+_FIGURES = ("|error|", "bias", "cover", "width", "score")
+
+
+def _summary(name: str, plays: Sequence[Play]) -> Summary:
+    own = [one for one in plays if one.method == name]
+    errors = np.array([one.error for one in own])
+    errors = errors[np.isfinite(errors)]
+    return Summary(
+        name,
+        len(own),
+        float(np.abs(errors).mean()) if len(errors) else math.nan,
+        float(errors.mean()) if len(errors) else math.nan,
+        float(np.mean([one.covered for one in own])),
+        float(np.mean([one.width for one in own])),
+        float(np.mean([one.score for one in own])),
+    )
+
+
+def _row(one: Play) -> dict[str, Any]:
+    return {
+        "round": one.round,
+        "method": one.method,
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "gold_mean": one.seen.mean,
+        "gold_error": one.seen.error,
+        "n_items": one.seen.n_items,
+        "n_gold": one.seen.n_gold,
+        "error": one.error,
+        "covered": one.covered,
+        "width": one.width,
+        "score": one.score,
+    }
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: number(value) if isinstance(value, float) else value for key, value in row.items()}
+
+
+def choice(plays: Sequence[Play], methods: Sequence[str]) -> tuple[str, str]:
+    """The method to take, and why; `methods` are those that may be taken."""
+    n_rounds = len({one.round for one in plays})
+    if DEFAULT not in methods:
+        scores = {name: _summary(name, plays).score for name in methods}
+        best = min(scores, key=lambda name: scores[name]) if scores else ""
+        return best, f"its interval score is the lowest, {scores[best]:.3f}" if best else "no method could play"
+    if n_rounds < LEAST_ROUNDS:
+        return DEFAULT, f"{n_rounds} rounds cannot tell methods apart"
+    winner = clear_winner(plays, methods)
+    if winner is not None:
+        return winner.method, told(winner)
+    rivals = [rival(plays, name) for name in methods if name != DEFAULT]
+    nearest = max((one for one in rivals if one.n_rounds), key=lambda one: one.score.mean, default=None)
+    score = _summary(DEFAULT, plays).score
+    if nearest is None or nearest.score.mean <= 0:
+        return DEFAULT, f"over {n_rounds} rounds its interval score {score:.3f} is the lowest"
+    close = f"that of {nearest.method} is lower by {_shown(nearest.score)}"
+    reason = f"but its errors are not clearly smaller (by {_shown(nearest.error)})"
+    if not nearest.score.clear:
+        reason = "which chance explains" if nearest.n_rounds >= LEAST_ROUNDS else f"on {nearest.n_rounds} rounds only"
+    return DEFAULT, f"over {n_rounds} rounds its interval score is {score:.3f}; {close}, {reason}"
+
+
+def told(winner: Rivalry) -> str:
+    return (
+        f"over {winner.n_rounds} rounds its interval score is lower than that of {DEFAULT} by {_shown(winner.score)}, "
+        f"and its errors are smaller by {_shown(winner.error)}"
+    )
+
+
+def _shown(gain: Gain) -> str:
+    return f"{gain.mean:.3f} ± {gain.error:.3f}"
+
+
+def backtest(
+    rounds: Sequence[Round] | Reliability,
+    *,
+    methods: Sequence[str] | None = None,
+    covariates: Sequence[str] | None = None,
+    text: str | None = None,
+    level: float = 0.95,
+    cluster: str | None = None,
+    positive: object = None,
+    scores: Mapping[str, float] | None = None,
+    penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Backtest:
+    """Each past round with gold plays current in turn, its gold hidden; the others are its history.
+
+    Every method (or those of `methods`) is held against the round's gold mean, and so is `history_mean`, which answers
+    with the mean of the other rounds' gold. The gold is taken for a random part of its round; its sampling error is
+    allowed for. `progress` is called with (done, total).
+    """
+    past = history_rounds(rounds)
+    options = Options(None, covariates, text, penalty, level, cluster=cluster, groups=groups)
+    played = [position for position, one in enumerate(past) if one.n_gold]
+    _refuse(past, played)
+    names = _known_methods(methods, past, options)
+    classes = common_classes(past)
+    quantity = _quantity(past, classes, positive, scores)
+    em, shrinkage = (rounds.options, rounds.shrinkage) if isinstance(rounds, Reliability) else (EMOptions(), 0.0)
+    found = replay(past, played, classes, [quantity], [HISTORY_MEAN, *names], options, em, shrinkage, progress)
+    result = Backtest(quantity.what, options.level, found.plays, found.drift, found.skipped, (), past[0].frame_kind)
+    return replace(result, findings=tuple(_findings(result, past)))
+
+
+def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options: Options) -> list[str]:
+    """Those asked for; or all, without the ones whose covariates are neither named nor there."""
+    known = all_methods()
+    if methods is None:
+        covariates = options.covariates or options.text is not None or shared_numeric(past[:1], past[1:])
+        return [name for name, one in known.items() if covariates or "covariates" not in one.needs]
+    if isinstance(methods, str) or not methods or any(name not in known for name in methods):
+        raise wrong("E201", f"methods is {methods!r}. Give a list of some of: {', '.join(known)}")
+    return list(dict.fromkeys(methods))
+
+
+def _refuse(past: Sequence[Round], played: Sequence[int]) -> None:
+    if len(played) < 2:
+        names = name_some([past[position].name for position in played]) or "none"
+        message = (
+            f"a backtest needs at least two rounds with gold, one to play current and one as its history; of "
+            f"{len(past)} with gold: {names}. Add gold to another past round"
+        )
+        raise unsupported("E304", message)
+    for position, one in enumerate(past):
+        for other in past[:position]:
+            if _same(one, other):
+                raise wrong(
+                    "E201",
+                    f"rounds {other.name!r} and {one.name!r} hold the same items, labels and gold. Name each round "
+                    "once: a round that is its own history looks better than it is",
+                )
+
+
+def _same(one: Round, other: Round) -> bool:
+    if (one.n_items, one.n_labels, one.labelers, one.values) != (
+        other.n_items,
+        other.n_labels,
+        other.labelers,
+        other.values,
+    ):
+        return False
+    names = ("item_ids", "label_item", "label_labeler", "label_answer", "gold")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _quantity(
+    past: Sequence[Round], classes: tuple[str, ...], positive: object, scores: Mapping[str, float] | None
+) -> Quantity:
+    """The headline of `estimate_rate`: the rate of the positive classes, or a mean score."""
+    values = class_scores(classes, scores)
+    named = positive_of(classes, past, positive) if scores is None or positive is not None else []
+    if named:
+        return Quantity(f"rate of {' or '.join(map(repr, named))}", np.isin(np.array(classes), named).astype(float))
+    if values is None:
+        raise wrong(
+            "E203", f"none of the classes {', '.join(classes)} is named positive. Name it: positive={classes[-1]!r}"
+        )
+    return Quantity("mean score", values, (float(values.min()), float(values.max())))
+
+
+def _findings(result: Backtest, past: Sequence[Round]) -> list[Finding]:
+    found = []
+    without = [one.name for one in past if not one.n_gold]
+    if without:
+        message = f"{name_some(without)} had no gold and could not be played; the labels count as history"
+        found.append(Finding("F601", message, {"rounds": without}))
+    if result.gold_error > 0:
+        message = (
+            f"the gold of a round tells its mean to ± {result.gold_error:.3f} only: intervals were widened by that "
+            "before they were compared with it, and errors hold some of it"
+        )
+        found.append(Finding("F602", message, {"gold_error": result.gold_error}))
+    if len(result.rounds) < LEAST_ROUNDS:
+        message = f"{len(result.rounds)} rounds tell little of how often intervals cover, and nothing of drift"
+        found.append(Finding("F603", message, {"rounds": len(result.rounds)}))
+    mean, best = result.methods[HISTORY_MEAN], result.methods.get(result.best)
+    if best is not None and mean.score < best.score:
+        message = (
+            f"the mean of the other rounds' gold, without any label, scores {mean.score:.3f}, and {best.method} "
+            f"{best.score:.3f}: on these rounds the labels added nothing"
+        )
+        found.append(Finding("F604", message, {"history_mean": mean.score, best.method: best.score}))
+    for name, of in result.skipped.items():
+        message = f"{name} could not play {name_some(list(of))}: {next(iter(of.values()))}"
+        found.append(Finding("F605", message, {"method": name, "rounds": dict(of)}))
+    return found

@@ -1,0 +1,329 @@
+"""Guards: tests of what a method assumes, run beside every estimate, and the findings that say what they found.
+
+Each finding has its statistic and p-value in `data` and tells what was done about it. A guard looks at history and at
+the current labels only; it never changes the number of a method that was asked for by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from hero_eval.engines.memory import count
+from hero_eval.findings import Finding, name_some
+from hero_eval.methods.registry import Fit
+from hero_eval.methods.stage_b import carry
+from hero_eval.model.guards import Dependence, Transport, can_test, check_transport
+from hero_eval.model.joint import Joint, fit_joint, stack
+from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.routing import routing_scores, routing_weights
+from hero_eval.reliability import ALARM, Reliability
+from hero_eval.round import Round
+
+if TYPE_CHECKING:
+    from hero_eval.targets.question import Current, Question
+
+HALF_WIDTH = 0.05
+"""How closely the gold that a refusal asks for would give the rate."""
+LEAST_WORTH = 5.0
+"""A rate known no better than by so few items with gold is weakly identified."""
+LEAST_GOLD = 20
+MOST_COLUMNS = 50
+_LEAST_ITEMS = 20
+
+
+def history_guards(question: Question) -> tuple[Finding, ...]:
+    """What history shows of how its gold was given, where the method rests on it."""
+    reliability = question.reliability
+    if reliability is None or "history gold" not in question.method.needs:
+        return ()
+    return (*_used_probabilities(reliability), *_routing_findings(question, reliability))
+
+
+def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]) -> list[Finding]:
+    """The findings of one fit with those of the guards, where the method rests on history's gold."""
+    reliability = question.reliability
+    if reliability is None or "history gold" not in question.method.needs:
+        return list(found)
+    found = _with_dependence(question, fit, reliability, [*found, *question.history_guards])
+    found = _with_refusal(question, fit, current, reliability, found)
+    moved = question.transports[question.currents.index(current)]
+    if moved is not None and moved.p_value < ALARM:
+        found.append(_transport_finding(fit, moved, reliability))
+    return found
+
+
+# ------------------------------------------------------------------------------------------ labelers who err together
+
+
+def _with_dependence(question: Question, fit: Fit, reliability: Reliability, found: Sequence[Finding]) -> list[Finding]:
+    """HERO-3's own remark gets the statistic; a method that takes labelers as independent gets a warning."""
+    clusters = _codes(question.history_clusters)
+    tested = reliability.dependence if clusters is None else reliability.dependence_by(clusters)
+    if tested is None:
+        return list(found)
+    data = _dependence_data(tested)
+    if any(one.code == "F204" for one in found):
+        return [replace(one, data={**one.data, **data}) if one.code == "F204" else one for one in found]
+    if tested.p_value >= ALARM:
+        return list(found)
+    worth = (
+        f"labelers err together given the gold (residual correlation {tested.correlation:.2f}, "
+        f"{_p(tested.p_value)}): the {tested.labels_per_item:.1f} labels of an item tell as much as "
+        f"{tested.effective:.1f} independent ones would"
+    )
+    if fit.levels is not None:
+        so = "; more levels of items were tried and did not explain the answers better, so nothing was changed"
+    else:
+        so = (
+            f"; {question.method.name} takes them as independent, so the rate may be off and its interval too short. "
+            "hero3 allows for it"
+        )
+    return [*found, Finding("F206", worth + so, data)]
+
+
+def _dependence_data(tested: Dependence) -> dict[str, float]:
+    return {
+        "z_gold": tested.on_gold.statistic,
+        "z_all": tested.on_all.statistic,
+        "p_value": tested.p_value,
+        "correlation": tested.correlation,
+        "labels_per_item": tested.labels_per_item,
+        "effective_labels": tested.effective,
+    }
+
+
+# ------------------------------------------------------------------------------------------ transported reliability
+
+
+def transport(question: Question, current: Current) -> Transport | None:
+    """The gold-free test on the labelers that history knows; None where there is nothing to test."""
+    reliability = question.reliability
+    assert reliability is not None
+    history, learned = reliability.counted.patterns, reliability.fit
+    known, kept = _known_part(question, current, reliability)
+    if known is None or known.n_items < _LEAST_ITEMS or not can_test(history, learned.latent):
+        return None
+    carried = carry(known, learned)
+    if not carried.root.converged or not can_test(known, learned.latent):
+        return None
+    blind = replace(known, gold=np.full_like(known.gold, -1))
+    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
+    options = replace(reliability.options, tolerance=1e-8, step_tolerance=None, max_steps=500, accelerate=True)
+    fitted, _ = fit_joint(stack(history, blind, learned.latent), start, options)
+    here = None if current.clusters is None else _codes(current.clusters[kept])
+    clusters = _codes(question.history_clusters), here
+    return check_transport(
+        history,
+        blind,
+        fitted,
+        Joint(learned.latent, carried.root.rates),
+        reliability.drawn,
+        learned.clip,
+        clusters,
+    )
+
+
+def _known_part(
+    question: Question, current: Current, reliability: Reliability
+) -> tuple[Patterns | None, NDArray[np.bool_]]:
+    """The current labels of labelers that history knows, and the items that have any."""
+    if "all labelers" not in question.method.takes:
+        return current.evidence.current, current.known
+    if not set(current.round.labelers) & set(reliability.labelers):
+        return None, current.known
+    counted = count([current.round], reliability.labelers, question.classes)
+    return (counted.patterns if counted.kept.any() else None), counted.kept
+
+
+def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
+    parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
+    least = min(parts, key=lambda name: parts[name].p_value)
+    bound = float(stats.norm.isf(ALARM / 2 / len(moved.z)))
+    names = [reliability.labelers[j] for j in np.flatnonzero(np.abs(moved.z) > bound)]
+    implied = moved.implied[np.isfinite(moved.implied)]
+    seen, expected = moved.agreement
+    said = {
+        "common": "labelers together have become better or worse at telling the classes apart",
+        "rates": "each labeler alone implies a rate, and these lie further apart than chance allows"
+        + (f" ({max(implied.min(), 0):.2f} to {min(implied.max(), 1):.2f})" if len(implied) > 1 else ""),
+        "skills": "some labelers agree with the others more, or less, than they did",
+    }[least]
+    known = fit.between is not None and fit.between.drift.known
+    done = (
+        "the interval allows for the drift that past rounds show"
+        if known
+        else "the interval does not allow for it: have some items of this round answered by an expert, and use hero3"
+    )
+    message = (
+        f"history's reliabilities do not fit the current labels ({_p(moved.p_value)}): {said}"
+        f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
+        f"{expected:.0%} expected; {done}"
+    )
+    data = {
+        "p_value": moved.p_value,
+        **{f"{name}_statistic": one.statistic for name, one in parts.items()},
+        **{f"{name}_p_value": one.p_value for name, one in parts.items()},
+        "labelers": names,
+        "agreement": seen,
+        "agreement_expected": expected,
+    }
+    return Finding("F205", message, data)
+
+
+# ------------------------------------------------------------------------------------------ refusal
+
+
+def _with_refusal(
+    question: Question, fit: Fit, current: Current, reliability: Reliability, found: Sequence[Finding]
+) -> list[Finding]:
+    """What to do instead, where the labels tell next to nothing of the rate."""
+    worth = gold_worth(fit)
+    tested = reliability.knowledge
+    ignorant = tested.p_value > ALARM and reliability.n_gold >= LEAST_GOLD
+    weak = not worth >= LEAST_WORTH
+    earlier = [one for one in found if one.code == "F303"]
+    if not (ignorant or weak or earlier):
+        return list(found)
+    needed = gold_needed(question.options.level, current.round.n_items)
+    reason = (
+        f"labels go with the gold no more than by chance ({_p(tested.p_value)})"
+        if ignorant
+        else f"all {current.round.n_items} items with their labels tell as much as {max(worth, 0.0):.1f} with gold"
+        if weak
+        else earlier[0].message.split(";")[0]
+    )
+    message = (
+        f"these labelers cannot tell {_classes(question.classes)} ({reason}); label {needed} items of this round with "
+        f"gold: they alone would give the rate to within {HALF_WIDTH:g}; the interval is only indicative"
+        if needed < current.round.n_items
+        else f"these labelers cannot tell {_classes(question.classes)} ({reason}); label all {needed} items of this "
+        "round with gold; the interval is only indicative"
+    )
+    data = {
+        "statistic": tested.statistic,
+        "p_value": tested.p_value,
+        "gold_worth": worth,
+        "gold_needed": needed,
+        "half_width": HALF_WIDTH,
+    }
+    return [*(one for one in found if one.code != "F303"), Finding("F303", message, data)]
+
+
+def _classes(classes: Sequence[str]) -> str:
+    return "good from bad" if tuple(classes) == ("0", "1") else f"{', '.join(classes[:-1])} from {classes[-1]}"
+
+
+def gold_worth(fit: Fit) -> float:
+    """How many items with gold would pin the rates down as well as the labels do, for the class known least."""
+    by_class = np.column_stack([-fit.current.sum(axis=1), fit.current])
+    variance = (by_class**2).sum(axis=0)
+    if fit.history is not None:
+        variance = variance + (np.column_stack([-fit.history.sum(axis=1), fit.history]) ** 2).sum(axis=0)
+    if not np.isfinite(variance).all():
+        return 0.0
+    with np.errstate(divide="ignore"):
+        worth = fit.inside * (1.0 - fit.inside) / variance
+    return float(worth.min())
+
+
+def gold_needed(level: float, n_items: int) -> int:
+    """Items with gold that alone give a rate to within `HALF_WIDTH`, whatever it is; no more than there are."""
+    z = float(stats.norm.isf((1.0 - level) / 2))
+    return min(math.ceil(0.25 * (z / HALF_WIDTH) ** 2), n_items)
+
+
+# ------------------------------------------------------------------------------------------ how gold was routed
+
+
+def _used_probabilities(reliability: Reliability) -> list[Finding]:
+    found = []
+    for one in reliability.rounds:
+        probability = one.gold_probability()
+        if probability is None or one.n_gold == 0:
+            continue
+        weight = routing_weights(one.gold >= 0, probability)[one.gold >= 0]
+        effective = float(weight.sum() ** 2 / (weight**2).sum())
+        message = (
+            f"history {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
+            f"{one.n_gold} gold items are worth {effective:.0f} drawn at random"
+        )
+        found.append(Finding("F111", message, {"gold": one.n_gold, "effective_gold": effective}))
+    return found
+
+
+def _routing_findings(question: Question, reliability: Reliability) -> list[Finding]:
+    z = routing_z(reliability.rounds)
+    if not z:
+        return []
+    bound = float(stats.norm.isf(ALARM / 2 / len(z)))
+    names = sorted((name for name, value in z.items() if abs(value) > bound), key=lambda name: -abs(z[name]))
+    if not names:
+        return []
+    largest = abs(z[names[0]])
+    p_value = min(1.0, 2 * float(stats.norm.sf(largest)) * len(z))
+    by_labels = all(name in LABEL_COLUMNS for name in names)
+    given = any(one.has_column("gold_probability") for one in reliability.rounds)
+    if by_labels and question.method.name != "gold_proportion":
+        so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
+    elif given:
+        so = "which the column gold_probability does not say: correct it"
+    else:
+        so = (
+            "nothing was changed: what gold tells of the labelers may not hold for the other items. "
+            "Give the probabilities that items had as a column gold_probability of items"
+        )
+    message = (
+        f"gold did not go to a random part of history, it depends on {name_some(names)} (|z| {largest:.1f}, "
+        f"{_p(p_value)}); {so}"
+    )
+    return [Finding("F112", message, {"columns": names, "z": [z[name] for name in names], "p_value": p_value})]
+
+
+LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
+
+
+def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
+    """z-values of what having gold may depend on: numeric columns, and what the labels look like."""
+    scores: dict[str, float] = {}
+    variances: dict[str, float] = {}
+    for one in rounds:
+        if not 0 < one.n_gold < one.n_items:
+            continue
+        names = one.numeric_columns()[:MOST_COLUMNS]
+        columns = np.column_stack([*(one.covariate(name) for name in names), _label_columns(one)])
+        known, given = one.gold >= 0, one.gold_probability()
+        expected = np.full(one.n_items, known.mean()) if given is None else given
+        for name, score, variance in zip(
+            (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns), strict=True
+        ):
+            scores[name] = scores.get(name, 0.0) + score
+            variances[name] = variances.get(name, 0.0) + variance
+    return {name: scores[name] / math.sqrt(variances[name]) for name in scores if variances[name] > 0}
+
+
+def _label_columns(one: Round) -> Floats:
+    """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
+    n_values = len(one.values)
+    place = one.label_item * n_values + one.label_answer
+    given = np.bincount(place, minlength=one.n_items * n_values).reshape(one.n_items, n_values)
+    labels = given.sum(axis=1)
+    return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])
+
+
+def _codes(names: NDArray[np.object_] | None) -> Ints | None:
+    """Clusters as numbers."""
+    if names is None:
+        return None
+    codes: Ints = np.unique(names.astype(str), return_inverse=True)[1].astype(np.int64)
+    return codes
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
