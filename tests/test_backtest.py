@@ -509,6 +509,17 @@ def test_an_interval_that_one_method_has_chooses_it(
     assert (found.method, found.interval_kind) == (method, option["interval"])
 
 
+def test_a_history_fitted_its_own_way_stays_with_the_method_that_uses_it(
+    rounds: list[Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shrinkage, or the paper's settings, would be asked for and change nothing."""
+    monkeypatch.setattr(choice, "replay", None)
+    fitted = hero.fit_reliability(rounds[1:], shrinkage=2.0)
+    found = hero.estimate_rate(rounds[0].without_gold(), fitted)
+    assert found.method == "hero1"
+    assert "options of its own" in found.why
+
+
 def test_groups_need_the_method_that_uses_them(rounds: list[Round]) -> None:
     """Groups of labelers would be an error because the trial chose a method without them."""
     found = hero.estimate_rate(rounds[0].without_gold(), rounds[1:], groups={"j0": "a"})

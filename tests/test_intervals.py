@@ -211,10 +211,10 @@ class TestSafeRegion:
     def test_scarce_gold_moves_to_the_profile(self) -> None:
         """Four gold labels would give an interval that covers four times in five."""
         pair = draw_pair(2, replace(SMALL, gold_rate=0.03))
-        found = hero.estimate_rate(pair.current, pair.history)
+        found = hero.estimate_rate(pair.current, pair.history, method="hero1")
         assert found.interval_kind == "profile"
         assert "F309" in [finding.code for finding in found.findings]
-        asked = hero.estimate_rate(pair.current, pair.history, interval="influence")
+        asked = hero.estimate_rate(pair.current, pair.history, method="hero1", interval="influence")
         assert asked.interval_kind == "influence"
         assert "F309" not in [finding.code for finding in asked.findings]
 
@@ -223,7 +223,7 @@ class TestSafeRegion:
         pair = draw_pair(2, replace(SMALL, gold_rate=0.03))
         weight = np.random.default_rng(1).uniform(1, 3, len(pair.drawn.current_labels))
         current = round_of(pair.drawn.current_labels, columns={"weight": weight}, prefix="c")
-        found = hero.estimate_rate(current, pair.history)
+        found = hero.estimate_rate(current, pair.history, method="hero1")
         assert found.interval_kind == "influence"
         assert any(finding.code == "F309" and "weighted" in finding.message for finding in found.findings)
         with pytest.raises(hero.HeroError, match="weighted"):
@@ -250,11 +250,11 @@ class TestClusters:
         copies = np.repeat(labels, 8, axis=0)
         prompts = [str(i // 8) for i in range(len(copies))]
         eight = round_of(copies, columns={"prompt": prompts}, prefix="c")
-        honest = hero.estimate_rate(eight, pair.history, cluster="prompt")
-        alone = hero.estimate_rate(once, pair.history, cluster="prompt")
+        honest = hero.estimate_rate(eight, pair.history, method="hero1", cluster="prompt")
+        alone = hero.estimate_rate(once, pair.history, method="hero1", cluster="prompt")
         assert honest.value == pytest.approx(alone.value, abs=1e-9)
         assert honest.std_error == pytest.approx(alone.std_error, rel=1e-6)
-        naive = hero.estimate_rate(eight, pair.history)
+        naive = hero.estimate_rate(eight, pair.history, method="hero1")
         assert naive.std_error < 0.8 * honest.std_error
         assert "F108" in [finding.code for finding in naive.findings]
         assert "F108" not in [finding.code for finding in honest.findings]
@@ -350,7 +350,7 @@ class TestShrinkage:
             pair = draw_pair(seed + 300, design)
             for amount, found in errors.items():
                 fitted = hero.fit_reliability(pair.history, shrinkage=amount)
-                value = hero.estimate_rate(pair.current, fitted, interval="influence").value
+                value = hero.estimate_rate(pair.current, fitted, method="hero1", interval="influence").value
                 found.append(value - design.true_rate())
         assert np.sqrt(np.mean(np.square(errors[2.0]))) < np.sqrt(np.mean(np.square(errors[0.0])))
 

@@ -211,7 +211,7 @@ def test_careless_and_inverted_labelers_are_named() -> None:
 def test_an_estimate_on_the_edge_says_so(pair: Pair) -> None:
     """A rate of exactly 0 would be shown as if it were certain."""
     current = round_of(np.zeros((60, 5), int), prefix="c", options={"classes": ["0", "1"]})
-    estimate = hero.estimate_rate(current, pair.history)
+    estimate = hero.estimate_rate(current, pair.history, method="hero1")
     assert estimate.value == 0
     assert finding(estimate, "F302").severity == "warning"
     low, high = estimate.interval()
@@ -344,8 +344,13 @@ def test_a_covariate_that_moved_is_told_and_avoided(pair: Pair) -> None:
     asked = hero.estimate_rate(*rounds, method="hero2", covariates=["x"])
     told = finding(asked, "F403")
     assert (asked.method, told.severity, told.data["columns"]) == ("hero2", "warning", ["x"])
-    left = hero.estimate_rate(*rounds, covariates=["x"])
+    best = hero.estimate_rate(*rounds, covariates=["x"])
+    assert best.method == "hero3"
+    assert "over the current round's items only" in finding(best, "F403").message
     hero1 = hero.estimate_rate(pair.current, pair.history, method="hero1")
+    assert abs(best.value - hero1.value) < hero1.std_error
+    hero1 = hero.estimate_rate(pair.current, pair.history, method="hero1", interval="profile")
+    left = hero.estimate_rate(*rounds, covariates=["x"], interval="profile")  # which hero3 does not have
     assert left.method == "hero1"
     assert "moved" in left.why
     assert "hero1 was used" in finding(left, "F403").message
@@ -357,7 +362,7 @@ def test_a_covariate_that_stayed_is_used() -> None:
     false = 0
     for seed in range(60):
         one = draw_pair(seed)
-        estimate = hero.estimate_rate(one.current, one.history, covariates=["x"])
+        estimate = hero.estimate_rate(one.current, one.history, covariates=["x"], interval="paper")
         false += "F403" in codes(estimate)
         assert estimate.method == ("hero1" if "F403" in codes(estimate) else "hero2")
     assert false <= 9  # 60 tests at 5%: 3 expected, more than 9 once in a thousand times
@@ -784,7 +789,7 @@ def test_a_rate_shows_what_it_is(pair: Pair) -> None:
     assert (made["value"], made["std_error"]) == (estimate.value, estimate.std_error)
     assert (made["interval"]["low"], made["interval"]["high"]) == estimate.interval()
     assert made["interval"]["level"] == estimate.level == 0.95
-    assert (made["method"], made["n_items"], made["n_gold"]) == ("hero1", 198, pair.history.n_gold)
+    assert (made["method"], made["n_items"], made["n_gold"]) == ("hero3", 198, pair.history.n_gold)
     assert [one["code"] for one in made["findings"]] == codes(estimate)
     assert set(made["distribution"]) == {"0", "1"}
 
@@ -842,7 +847,8 @@ def test_html_shows_hostile_names_as_text() -> None:
         assert "<script" not in page
         assert page.count("<") == page.count(">")
     assert "&lt;script&gt;" in shown[0]._repr_html_()
-    assert "F104" in shown[0]._repr_html_()
+    assert "F208" in shown[0]._repr_html_()
+    assert "F104" in shown[1]._repr_html_()
 
 
 def test_html_of_an_unknown_number(pair: Pair) -> None:

@@ -11,6 +11,7 @@ Shapes: P patterns, J labelers, L answers, S states (one for each of K classes),
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg, sparse, stats
@@ -26,6 +27,7 @@ _DRAWS_PER_PARAMETER = 12
 _MOST_DRAWS = 6_000
 _SEED = 20_261
 _NULL = 1e-9
+_MANY = 100
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ class Scored:
     scores: Floats
     post: Floats
     at: Coordinates
+
+    @cached_property
+    def information(self) -> Floats:
+        """(p, p) by the rows' squares: the expected one if the rows were drawn."""
+        counts = self.patterns.counts[:, None]
+        if self.scores.shape[1] > _MANY:  # most scores are 0: few labelers label an item
+            thin = sparse.csr_array(self.scores)
+            sparsely: Floats = (thin.T @ (thin * counts).tocsr()).toarray()
+            return sparsely
+        out: Floats = self.scores.T @ (counts * self.scores)
+        return out
 
     def covariance(self, by_row: Floats, clusters: Ints | None) -> Floats:
         """(m, m): of the sum over items of `by_row` (P, m), items or whole clusters (n,) being independent."""
@@ -107,12 +120,6 @@ def draw_rows(patterns: Patterns, latent: Latent, clip: float) -> Scored:
     return score_rows(drawn, latent, clip)
 
 
-def _information(drawn: Scored) -> Floats:
-    """(p, p) expected."""
-    out: Floats = drawn.scores.T @ (drawn.patterns.counts[:, None] * drawn.scores)
-    return out
-
-
 def _solve(matrix: Floats, right: Floats) -> Floats:
     """Least-norm solution with a positive semidefinite matrix, parameters first brought to one scale."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-12))
@@ -150,12 +157,11 @@ def check_dependence(rows: Scored, drawn: Scored, clusters: Ints | None = None) 
     """
     pairs, spread = _residual_pairs(rows)
     drawn_pairs, _ = _residual_pairs(drawn)
-    information = _information(drawn)
     counts, known = rows.patterns.counts, rows.patterns.gold >= 0
     here = np.column_stack([known * pairs, pairs])
     there = np.column_stack([(drawn.patterns.gold >= 0) * drawn_pairs, drawn_pairs])
     slopes = drawn.scores.T @ (drawn.patterns.counts[:, None] * there)
-    own = here - rows.scores @ _solve(information, slopes)
+    own = here - rows.scores @ _solve(drawn.information, slopes)
     errors = np.sqrt(np.diag(rows.covariance(own, clusters)))
     z_values = np.where(errors > 0, counts @ own / np.where(errors > 0, errors, 1.0), 0.0)
     tests = [Tested(float(z), float(stats.norm.sf(z))) for z in z_values]
@@ -226,8 +232,8 @@ def check_transport(
     n_states = fitted.latent.n_states
     now = replace(fitted.latent, weights=_off_zero(fitted.rates, clip))
     past_rows, rows = score_rows(history, fitted.latent, clip), score_rows(current, now, clip)
-    past_info = _widened(_information(drawn), n_states - 1, of_current=False)
-    info = _widened(_information(draw_rows(current, now, clip)), n_states - 1, of_current=True)
+    past_info = _widened(drawn.information, n_states - 1, of_current=False)
+    info = _widened(draw_rows(current, now, clip).information, n_states - 1, of_current=True)
     past_scores = _with_room(past_rows.scores, n_states - 1, of_current=False)
     scores = _with_room(rows.scores, n_states - 1, of_current=True)
     back = _solve(past_info + info, info)  # how far the fit follows the current rows

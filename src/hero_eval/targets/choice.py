@@ -38,6 +38,9 @@ def best_with_gold(
     if options.interval in ("profile", "paper"):
         name = ANCHORED[1] if wants else ANCHORED[0]
         return Choice(name, f"history has gold, and {name} has the {options.interval!r} interval asked for")
+    if shrinkage > 0 or em != EMOptions():
+        name = ANCHORED[1] if wants else ANCHORED[0]
+        return Choice(name, f"history was fitted with options of its own, which {name} uses")
     played = rounds_to_play(past)
     n_gold = sum(one.n_gold > 0 for one in past)
     if len(played) < LEAST_ROUNDS:

@@ -477,7 +477,9 @@ def _count_current(
     active = {one.labelers[j] for j in np.unique(one.label_labeler)}
     strangers = sorted(active - set(reliability.labelers))
     units = None if options.cluster is None else clusters_of(one, options.cluster)
-    if "all labelers" in method.takes:
+    only_strangers = len(strangers) == len(active)
+    asked_for = options.method is not None or options.groups is not None
+    if "all labelers" in method.takes and (asked_for or not only_strangers):
         wide = _widen(one, reliability, strangers, classes, options, columns)
         evidence = Evidence(
             len(classes),
@@ -490,10 +492,11 @@ def _count_current(
             wide=wide,
         )
         return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, tuple(found), units)
-    if len(strangers) == len(active):
+    if only_strangers:
         message = (
             f"none of the {len(strangers)} labelers of {one.name!r} ({name_some(strangers, 3)}) occurs in history, "
-            f"whose labelers are {name_some(list(reliability.labelers), 3)}: nothing is known of their errors"
+            f"whose labelers are {name_some(list(reliability.labelers), 3)}: nothing is known of their errors. To take "
+            "them for labelers like those, ask for the method hero3"
         )
         raise unsupported("E301", message)
     known = count([one], reliability.labelers, classes)
