@@ -15,6 +15,7 @@ from hero_eval.findings import Finding
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
 from hero_eval.model.latent import Latent
+from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats, Patterns
 
 Need = Literal["history gold", "covariates"]
@@ -33,6 +34,19 @@ class CovariateColumns:
 
 
 @dataclass(frozen=True, eq=False)
+class CountedCovariates:
+    """Covariates of rounds that were counted without their items: sums by row of both rounds' patterns.
+
+    `grams` gives, for linear forms of the covariates, the sums of products of their features by row of current.
+    """
+
+    names: tuple[str, ...]
+    current: Moments
+    history: Moments
+    grams: Callable[[Forms], Floats]
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """All that a method may use.
 
@@ -44,6 +58,7 @@ class Evidence:
     current_all: Patterns
     history: Patterns | None = None
     covariates: CovariateColumns | None = None
+    counted: CountedCovariates | None = None
     em: EMOptions = field(default_factory=EMOptions)
     penalty: float | None = None
     progress: Progress | None = None

@@ -29,6 +29,10 @@ class Patterns:
 
     cells (P, J*L) sparse ones, who said what; gold (P,) class or -1; counts (P,) sums of item weights;
     row_of_item (n,) the row of each item; item_weight (n,) with mean 1.
+
+    Counted by an engine, items are no longer told apart: an entry of `row_of_item` then stands for `times` items that
+    share `item_weight` (chosen so that sums of weights and of their squares are those of the items), and `row_items`
+    (P,) says how many items each row has.
     """
 
     cells: Any
@@ -38,10 +42,24 @@ class Patterns:
     item_weight: Floats
     n_labelers: int
     n_answers: int
+    times: Floats | None = None
+    row_items: Floats | None = None
 
     @property
     def n_items(self) -> int:
-        return len(self.row_of_item)
+        return len(self.row_of_item) if self.row_items is None else round(float(self.row_items.sum()))
+
+    @cached_property
+    def items_of_row(self) -> Floats:
+        """(P,) how many items each row has."""
+        if self.row_items is not None:
+            return self.row_items
+        return np.bincount(self.row_of_item, minlength=self.n_rows).astype(float)
+
+    @property
+    def n_gold(self) -> int:
+        """How many items have gold."""
+        return round(float(self.items_of_row[self.gold >= 0].sum()))
 
     @property
     def n_rows(self) -> int:
@@ -92,22 +110,34 @@ class Patterns:
         cells = self.cells.indices.astype(np.int64)
         return rows, cells // self.n_answers, cells % self.n_answers
 
+    @property
+    def row_squares(self) -> Floats:
+        """(P,) the sum of each row's squared item weights."""
+        squares = self.item_weight**2 if self.times is None else self.item_weight**2 * self.times
+        return sum_by(self.row_of_item, squares, self.n_rows)
+
     def item_sums(self, values: Floats) -> Floats:
         """Sum of (n, d) or (n,) item values within each row, each item taken with its weight."""
-        weighted = values * (self.item_weight if values.ndim == 1 else self.item_weight[:, None])
+        weight = self.item_weight if self.times is None else self.item_weight * self.times
+        weighted = values * (weight if values.ndim == 1 else weight[:, None])
         if values.ndim == 1:
             return sum_by(self.row_of_item, weighted, self.n_rows)
         columns = [sum_by(self.row_of_item, c, self.n_rows) for c in weighted.T]
         return np.stack(columns, axis=1) if columns else np.zeros((self.n_rows, 0))
 
     def to_items(self, row_values: Floats) -> Floats:
-        """Row values carried to the items, each times its item weight."""
+        """Row values carried to the items, each times its item weight.
+
+        An entry that stands for several items gets the root of the sum of their squares.
+        """
         taken: Floats = row_values[self.row_of_item]
-        return taken * (self.item_weight if taken.ndim == 1 else self.item_weight[:, None])
+        weight = self.item_weight if self.times is None else self.item_weight * np.sqrt(self.times)
+        return taken * (weight if taken.ndim == 1 else weight[:, None])
 
     def reweighted(self, item_weight: Floats) -> Patterns:
         """The same items with other weights, used as they are (not rescaled)."""
-        counts = sum_by(self.row_of_item, item_weight, self.n_rows)
+        mass = item_weight if self.times is None else item_weight * self.times
+        counts = sum_by(self.row_of_item, mass, self.n_rows)
         return replace(self, counts=counts, item_weight=np.asarray(item_weight, dtype=float))
 
 
@@ -133,7 +163,7 @@ def count_patterns(
     item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
     item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
     starts = np.searchsorted(label_item, np.arange(n_items + 1))
-    first, row_of_item = _group(_pattern_keys(cell, starts[:-1], item_gold, n_labelers * n_answers))
+    first, row_of_item = group_rows(cell, starts, item_gold, n_labelers * n_answers)
     lengths = np.diff(starts)[first]
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     take = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - starts[first], lengths)
@@ -148,6 +178,14 @@ def count_patterns(
         n_labelers=n_labelers,
         n_answers=n_answers,
     )
+
+
+def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints, Ints]:
+    """Of rows of cells (from ends[r] to ends[r+1], none empty) that are alike with their gold: the first of each group,
+    and each row's group."""
+    if len(ends) < 2:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return _group(_pattern_keys(cells, ends[:-1], gold, n_cells))
 
 
 def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[NDArray[np.uint64], ...]:

@@ -134,7 +134,7 @@ def _group(question: Question, here: Current, fit: Fit, contrast: Floats) -> _Gr
         centre=float(contrast @ fit.inside),
         influence=question.influence(fit, here, contrast),
         fit=fit,
-        n_items=len(here.ids(fit)),
+        n_items=here.n_items(fit.on_all),
     )
 
 

@@ -1,0 +1,140 @@
+"""Covariates by answer pattern: sums, and sums of their products, which is all that the control variate needs of them.
+
+An item's covariate j enters as two numbers: s_j, 1 if it was observed and 0 if not, and y_j = (x_j - centre_j) / scale_j,
+0 if it was not observed. Any other centre is then a matter of arithmetic: y' = y + shift * s.
+Shapes: P rows, d covariates; products are of (s_1 .. s_d, y_1 .. y_d).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hero_eval.model.patterns import Floats, Ints, sum_by
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over the items of each row, with their weights w, and with w^2 (`_sq`), which variances need.
+
+    seen, sums (P, d): sums of s and y; products (2d, 2d) over all items; observed (d,) how many items have a value;
+    largest (d,) the largest |x|.
+    """
+
+    names: tuple[str, ...]
+    centre: Floats
+    scale: Floats
+    seen: Floats
+    sums: Floats
+    seen_sq: Floats
+    sums_sq: Floats
+    products: Floats
+    products_sq: Floats
+    observed: Floats
+    largest: Floats
+
+    def moved(self, centre: Floats, scale: Floats) -> Moments:
+        """The same items, measured from another centre in another unit."""
+        stretch = self.scale / scale
+        shift = (self.centre - centre) / scale
+        n = len(self.names)
+        turn = np.eye(2 * n)
+        turn[n:, n:] = np.diag(stretch)
+        turn[n:, :n] = np.diag(shift)
+        return Moments(
+            names=self.names,
+            centre=centre,
+            scale=scale,
+            seen=self.seen,
+            sums=self.sums * stretch + self.seen * shift,
+            seen_sq=self.seen_sq,
+            sums_sq=self.sums_sq * stretch + self.seen_sq * shift,
+            products=turn @ self.products @ turn.T,
+            products_sq=turn @ self.products_sq @ turn.T,
+            observed=self.observed,
+            largest=self.largest,
+        )
+
+    def of(self, names: tuple[str, ...]) -> Moments:
+        """Some of the covariates only, in this order."""
+        take = [self.names.index(name) for name in names]
+        both = [*take, *(len(self.names) + j for j in take)]
+        rowwise = (self.seen, self.sums, self.seen_sq, self.sums_sq)
+        return Moments(
+            names,
+            self.centre[take],
+            self.scale[take],
+            *(of[:, take] for of in rowwise),
+            self.products[np.ix_(both, both)],
+            self.products_sq[np.ix_(both, both)],
+            self.observed[take],
+            self.largest[take],
+        )
+
+    def weighted(self, factor: float) -> Moments:
+        """The same with all weights multiplied."""
+        square = factor**2
+        return Moments(
+            self.names,
+            self.centre,
+            self.scale,
+            self.seen * factor,
+            self.sums * factor,
+            self.seen_sq * square,
+            self.sums_sq * square,
+            self.products * factor,
+            self.products_sq * square,
+            self.observed,
+            self.largest,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Linear forms of an item's covariates: first + on_seen . s + on_value . y;  (m,), (m, d) and (m, d)."""
+
+    first: Floats
+    on_seen: Floats
+    on_value: Floats
+
+    def of(self, seen: Floats, values: Floats) -> Floats:
+        """(n, m) for items with seen and values (n, d)."""
+        out: Floats = self.first + seen @ self.on_seen.T + values @ self.on_value.T
+        return out
+
+
+def features(forms: Floats) -> Floats:
+    """(n, m+1) from forms (n, m): 1, the first form a, and (a - 1) * b for each other form b.
+
+    An item's influence on the tilted rate is linear in these, so that sums of their products give its square.
+    """
+    along = forms[:, :1]
+    return np.concatenate([np.ones_like(along), along, (along - 1.0) * forms[:, 1:]], axis=1)
+
+
+def add_moments(several: Sequence[Moments], rows: Sequence[Ints], n_rows: int) -> Moments:
+    """Moments of several sources as one; `rows` says where each source's rows go."""
+    first = several[0]
+    alike = [one.moved(first.centre, first.scale) for one in several]
+
+    def rowwise(name: str) -> Floats:
+        columns = [
+            sum(sum_by(row, getattr(one, name)[:, j], n_rows) for one, row in zip(alike, rows, strict=True))
+            for j in range(len(first.names))
+        ]
+        return np.stack([np.asarray(column) for column in columns], axis=1)
+
+    def whole(name: str) -> Floats:
+        out: Floats = np.sum([getattr(one, name) for one in alike], axis=0)
+        return out
+
+    return Moments(
+        names=first.names,
+        centre=first.centre,
+        scale=first.scale,
+        **{name: rowwise(name) for name in ("seen", "sums", "seen_sq", "sums_sq")},
+        **{name: whole(name) for name in ("products", "products_sq", "observed")},
+        largest=np.max([one.largest for one in alike], axis=0),
+    )
