@@ -20,10 +20,17 @@ Names = tuple[str, ...]
 class Source(Protocol):
     """One round, ready to be counted."""
 
-    labelers: Names
-    values: Names
-    classes: Names | None
-    positive: str | None
+    @property
+    def labelers(self) -> Names: ...
+
+    @property
+    def values(self) -> Names: ...
+
+    @property
+    def classes(self) -> Names | None: ...
+
+    @property
+    def positive(self) -> str | None: ...
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         """Counts with sums of these covariates; only labels by `labelers` if they are given."""

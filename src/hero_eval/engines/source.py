@@ -147,8 +147,7 @@ class SqlSource:
         """One pass over who said what; all problems with it are raised together."""
         labels = self._tables["labels"]
         seen = self.session.query(
-            "SELECT labeler, label, count(*) AS n, "
-            "sum(CASE WHEN item IS NULL OR CAST(item AS STRING) = '' THEN 1 ELSE 0 END) AS lost "
+            f"SELECT labeler, label, count(*) AS n, count(CASE WHEN {self._no_id} THEN 1 END) AS lost "
             f"FROM {self._view('labels', ('item', 'labeler', 'label'))} AS t GROUP BY labeler, label"
         )
         if not seen.num_rows:
@@ -173,6 +172,12 @@ class SqlSource:
         if problems:
             raise InputError(problems)
         return _look(seen, people, spoken, answers, usable, golds)
+
+    @property
+    def _no_id(self) -> str:
+        """SQL for an item without an id; only texts can be empty, and asking others would cost a pass."""
+        text = self._text_ids or "str" in str(self._columns("labels")["item"].type)
+        return "item IS NULL OR item = ''" if text else "item IS NULL"
 
     def _look_at_gold(self, keep: frozenset[str]) -> tuple[Any, Coded | None]:
         home = self._home_of_gold

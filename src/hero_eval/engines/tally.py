@@ -134,12 +134,14 @@ def add(tallies: Sequence[Tally]) -> Tally:
         gold.append(np.where(one.gold >= 0, answers[one.gold], -1))
     lengths = np.concatenate([np.diff(one.ends) for one in tallies])
     together = Tally(
-        labelers,
-        values,
-        np.concatenate(cells),
-        np.concatenate([[0], np.cumsum(lengths)]),
-        np.concatenate(gold),
-        *(np.concatenate([getattr(one, name) for one in tallies]) for name in ("items", "weight", "square")),
+        labelers=labelers,
+        values=values,
+        cells=np.concatenate(cells),
+        ends=np.concatenate([[0], np.cumsum(lengths)]),
+        gold=np.concatenate(gold),
+        items=np.concatenate([one.items for one in tallies]),
+        weight=np.concatenate([one.weight for one in tallies]),
+        square=np.concatenate([one.square for one in tallies]),
         n_labels=sum(one.n_labels for one in tallies),
     )
     with_moments = [one.moments for one in tallies if one.moments is not None]
@@ -157,9 +159,16 @@ def _collapsed(tally: Tally) -> Tally:
     lengths = np.diff(tally.ends)[first]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     take = np.arange(ends[-1]) - np.repeat(ends[:-1] - tally.ends[first], lengths)
-    sums = {name: sum_by(group, getattr(tally, name), len(first)) for name in ("items", "weight", "square")}
-    moments = None if tally.moments is None else add_moments([tally.moments], [group], len(first))
-    return replace(tally, cells=cells[take], ends=ends, gold=tally.gold[first], moments=moments, **sums)
+    return replace(
+        tally,
+        cells=cells[take],
+        ends=ends,
+        gold=tally.gold[first],
+        items=sum_by(group, tally.items, len(first)),
+        weight=sum_by(group, tally.weight, len(first)),
+        square=sum_by(group, tally.square, len(first)),
+        moments=None if tally.moments is None else add_moments([tally.moments], [group], len(first)),
+    )
 
 
 def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[str]) -> Tally:

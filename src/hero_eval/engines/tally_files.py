@@ -152,7 +152,6 @@ class SavedSource:
 
 def _read(table: Any, facts: dict[str, Any]) -> Tally:
     cells = table["cells"].combine_chunks()
-    numbers = {name: np.asarray(table[name].to_numpy(), np.float64) for name in ("items", "weight", "square")}
     moments = None
     if facts["covariates"]:
         names = tuple(facts["covariates"])
@@ -167,7 +166,9 @@ def _read(table: Any, facts: dict[str, Any]) -> Tally:
         cells=np.asarray(cells.flatten(), np.int64),
         ends=np.concatenate([[0], np.cumsum(np.asarray(cells.value_lengths(), np.int64))]),
         gold=np.asarray(table["gold"].to_numpy(), np.int64),
+        items=np.asarray(table["items"], np.float64),
+        weight=np.asarray(table["weight"], np.float64),
+        square=np.asarray(table["square"], np.float64),
         n_labels=int(facts["n_labels"]),
         moments=moments,
-        **numbers,
     )

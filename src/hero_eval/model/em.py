@@ -16,6 +16,7 @@ from hero_eval.model.latent import Latent, floored_shares, posterior, state_barr
 from hero_eval.model.patterns import Floats, Patterns
 
 _FIRST_REACH = 4.0
+MANY_LABELS = 1_000_000  # in patterns, from which on the compiled kernel pays for its start
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def run_em(
 
     With `pseudo` it is the likelihood plus sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
     """
-    barrier = state_barrier(patterns.gold, start.state_class)
+    expect = _expectation(patterns, start)
     n_states = start.n_states
 
     def of(vector: Floats) -> Latent:
@@ -131,11 +132,12 @@ def run_em(
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
-        post, by_row = posterior(patterns, at, barrier)
-        height = float(patterns.counts @ by_row)
+        cells, states, height = expect(at)
         if pseudo is not None:
+            cells = cells + pseudo
             height += float((pseudo * np.log(at.answers)).sum())
-        return _vector(maximise(patterns, post, at, options.clip, pseudo)), height
+        answers = answer_shares(cells, at, options.clip)
+        return _vector(Latent(floored_shares(states, options.clip, axis=0), answers, at.state_class)), height
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
@@ -144,6 +146,22 @@ def run_em(
 
     found, report = climb(step, within, _vector(start), options, progress)
     return of(found), report
+
+
+def _expectation(patterns: Patterns, start: Latent) -> Callable[[Latent], tuple[Floats, Floats, float]]:
+    """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
+    if len(patterns.cells.indices) >= MANY_LABELS:
+        from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
+
+        return Kernel(patterns).step
+    barrier = state_barrier(patterns.gold, start.state_class)
+
+    def expect(at: Latent) -> tuple[Floats, Floats, float]:
+        post, by_row = posterior(patterns, at, barrier)
+        expected = post * patterns.counts[:, None]
+        return patterns.to_cells(expected), expected.sum(axis=0), float(patterns.counts @ by_row)
+
+    return expect
 
 
 def _vector(point: Latent) -> Floats:

@@ -8,7 +8,7 @@ Shapes: P rows, d covariates; products are of (s_1 .. s_d, y_1 .. y_d).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,51 +43,45 @@ class Moments:
         turn = np.eye(2 * n)
         turn[n:, n:] = np.diag(stretch)
         turn[n:, :n] = np.diag(shift)
-        return Moments(
-            names=self.names,
+        return replace(
+            self,
             centre=centre,
             scale=scale,
-            seen=self.seen,
             sums=self.sums * stretch + self.seen * shift,
-            seen_sq=self.seen_sq,
             sums_sq=self.sums_sq * stretch + self.seen_sq * shift,
             products=turn @ self.products @ turn.T,
             products_sq=turn @ self.products_sq @ turn.T,
-            observed=self.observed,
-            largest=self.largest,
         )
 
     def of(self, names: tuple[str, ...]) -> Moments:
         """Some of the covariates only, in this order."""
         take = [self.names.index(name) for name in names]
         both = [*take, *(len(self.names) + j for j in take)]
-        rowwise = (self.seen, self.sums, self.seen_sq, self.sums_sq)
         return Moments(
-            names,
-            self.centre[take],
-            self.scale[take],
-            *(of[:, take] for of in rowwise),
-            self.products[np.ix_(both, both)],
-            self.products_sq[np.ix_(both, both)],
-            self.observed[take],
-            self.largest[take],
+            names=names,
+            centre=self.centre[take],
+            scale=self.scale[take],
+            seen=self.seen[:, take],
+            sums=self.sums[:, take],
+            seen_sq=self.seen_sq[:, take],
+            sums_sq=self.sums_sq[:, take],
+            products=self.products[np.ix_(both, both)],
+            products_sq=self.products_sq[np.ix_(both, both)],
+            observed=self.observed[take],
+            largest=self.largest[take],
         )
 
     def weighted(self, factor: float) -> Moments:
         """The same with all weights multiplied."""
         square = factor**2
-        return Moments(
-            self.names,
-            self.centre,
-            self.scale,
-            self.seen * factor,
-            self.sums * factor,
-            self.seen_sq * square,
-            self.sums_sq * square,
-            self.products * factor,
-            self.products_sq * square,
-            self.observed,
-            self.largest,
+        return replace(
+            self,
+            seen=self.seen * factor,
+            sums=self.sums * factor,
+            seen_sq=self.seen_sq * square,
+            sums_sq=self.sums_sq * square,
+            products=self.products * factor,
+            products_sq=self.products_sq * square,
         )
 
 

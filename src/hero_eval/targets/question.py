@@ -24,7 +24,7 @@ from hero_eval.methods.hero2 import counted_shift, ready_covariates, shift_findi
 from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, Method, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, Patterns
 from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
 from hero_eval.round import Round, common_classes
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
@@ -150,9 +150,23 @@ class Question:
         along = contrast[1:] - contrast[0]
         if self.options.interval == "paper":
             return Influence((Part("current", fit.paper @ along, current.ids(fit)),))
-        return self.spread(
-            fit.current @ along, current.units(fit.on_all), None if fit.history is None else fit.history @ along
-        )
+        past = None if fit.history is None else fit.history @ along
+        if current.known is None or (self.reliability is not None and self.reliability.counted.kept is None):
+            return self._counted_influence(fit, current, along, past)
+        return self.spread(fit.current @ along, current.units(fit.on_all), past)
+
+    def _counted_influence(self, fit: Fit, current: Current, along: Floats, past: Floats | None) -> Influence:
+        """Influences of which some stand for several items that were not told apart."""
+
+        def times(patterns: Patterns, values: Floats) -> Floats | None:
+            return patterns.times if patterns.times is not None and len(patterns.times) == len(values) else None
+
+        here = current.evidence.current_all if fit.on_all else current.evidence.current
+        values = fit.current @ along
+        parts = [Part("current", values, current.units(fit.on_all), times=times(here, values))]
+        if past is not None and current.evidence.history is not None:
+            parts.append(Part("history", past, None, times=times(current.evidence.history, past)))
+        return Influence(tuple(parts))
 
     def spread(self, values: Floats, units: NDArray[np.object_] | None, past: Floats | None = None) -> Influence:
         """Item influences as parts; with clusters, history's and current's items of one cluster move together."""
@@ -182,7 +196,7 @@ class Question:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)
-            curve = resampled(self.replicates.rates[position] @ contrast, value, influence.units())
+            curve = resampled(self.replicates.rates[position] @ contrast, value, influence.skewness())
         return self.finish(
             target,
             what,
