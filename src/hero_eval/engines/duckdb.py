@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
 from hero_eval.errors import wrong
-from hero_eval.reading.tables import file_format
+from hero_eval.reading.tables import text_format
 
 
 class DuckSession:
@@ -19,10 +21,11 @@ class DuckSession:
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
-        self._spill = tempfile.TemporaryDirectory(prefix="hero-", ignore_cleanup_errors=True)
+        spill = tempfile.mkdtemp(prefix="hero-")
+        weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._connection = duckdb.connect()
         self._errors = duckdb.Error
-        self._connection.execute(f"SET temp_directory = '{_text(self._spill.name)}'")
+        self._connection.execute(f"SET temp_directory = '{_text(spill)}'")
         self._connection.execute("SET preserve_insertion_order = false")
         self._connection.execute(f"SET threads = {threads or os.cpu_count() or 1}")
         if memory_limit is not None:
@@ -32,11 +35,16 @@ class DuckSession:
                 raise wrong("E201", f"memory_limit is {memory_limit!r}. Write it as '4GB' or '500MB'") from error
 
     def scan(self, path: Path) -> str:
-        kind, delimiter = file_format(path)
-        if kind == "parquet":
+        text = text_format(path)
+        if text is None:
             pattern = path / "**" / "*.parquet" if path.is_dir() else path
             return f"read_parquet('{_text(str(pattern))}')"
-        return f"read_csv('{_text(str(path))}', all_varchar = true, header = true, delim = '{delimiter}')"
+        delimiter, header = text
+        columns = ", ".join(f"'{_text(name)}': 'VARCHAR'" for name in header)
+        return (
+            f"read_csv('{_text(str(path))}', auto_detect = false, header = true, delim = '{delimiter}', quote = '\"', "
+            f"escape = '\"', columns = {{{columns}}})"
+        )
 
     def header(self, relation: str) -> Any:
         return self.query(f"SELECT * FROM {relation} LIMIT 0")

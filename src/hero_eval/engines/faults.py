@@ -94,33 +94,67 @@ def item_problems(
     tables: Mapping[str, Named],
     facts: Mapping[str, float],
     covariates: Names,
-    *,
-    stray: bool,
     view: Callable[[str, Sequence[str]], str],
 ) -> list[Problem]:
-    """E110 to E115: what is wrong with gold, covariates and weights."""
+    """E107 and E110 to E115: what is wrong with ids, gold, covariates and weights."""
     about = "items" if "items" in tables else "labels"
-    gold = next((name for name in ("gold", "labels", "items") if name in tables and "gold" in tables[name].columns), about)
+    weighted = "w_n" in facts
+    problems = [*_id_problems(session, tables, facts, view), *_clashes(tables, facts, [*covariates, "weight"])]
+    numeric = {f"x{j}": name for j, name in enumerate(covariates)} | ({"w": "weight"} if weighted else {})
+    unusable = []
+    for key, name in numeric.items():
+        place, column = tables[about].column(name), tables[about].columns[name]
+        if math.isinf(facts[f"{key}_min"]) or math.isinf(facts[f"{key}_max"]):
+            message = f"{place} is infinite for some items. Correct these values, or choose another column."
+            unusable.append(Problem("E113", message))
+        elif not is_number(column.type) and str(column.type) != "bool":
+            unusable += _not_numeric(session, view(about, (name,)), name, place)
+    return problems + (unusable or _weight_problems(tables[about], facts))
+
+
+def _id_problems(
+    session: Session, tables: Mapping[str, Named], facts: Mapping[str, float], view: Callable[[str, Sequence[str]], str]
+) -> list[Problem]:
+    """Items without an id (E107), and ids that do not line up between the tables (E111)."""
     problems = []
-    for position, name in enumerate(["gold", *covariates, "weight"]):
+    for name in ("gold", "items") if facts["nameless"] else ():
+        if name not in tables:
+            continue
+        empty = "count(CASE WHEN item IS NULL OR CAST(item AS STRING) = '' THEN 1 END)"
+        row = session.query(f"SELECT {empty} AS n, count(*) AS whole FROM {view(name, ('item',))} AS t").to_pylist()[0]
+        if row["n"]:
+            message = f"{tables[name].column('item')} is empty in {row['n']} of {row['whole']} rows. "
+            problems.append(Problem("E107", f"{message}Give each row its item, or drop these rows."))
+    if problems:
+        return problems
+    if facts["lacking"] and facts["idle"]:
+        message = (
+            f"{tables['items'].name} does not line up with the labels: it describes "
+            f"{count_of(int(facts['idle']), 'item')} without labels, and lacks "
+            f"{count_of(int(facts['lacking']), 'item')} with labels. Use the same ids in both."
+        )
+        problems.append(Problem("E111", message))
+    elif facts["stray"]:
+        message = (
+            f"{tables['gold'].name if 'gold' in tables else tables['labels'].name} has gold for "
+            f"{count_of(int(facts['stray']), 'item')} without labels. Use the same ids in both, drop these rows, or "
+            "list the items in an items table."
+        )
+        problems.append(Problem("E111", message))
+    return problems
+
+
+def _clashes(tables: Mapping[str, Named], facts: Mapping[str, float], columns: Sequence[str]) -> list[Problem]:
+    """Different values for one item: of its gold (E110), of a column (E114)."""
+    about = "items" if "items" in tables else "labels"
+    gold = next((name for name in ("gold", "labels") if name in tables and "gold" in tables[name].columns), about)
+    problems = []
+    for position, name in enumerate(["gold", *columns]):
         if int(facts["clash"]) >> position & 1:
             place = tables[gold if name == "gold" else about].column(name)
             message = f"{place} has different values for one item. Keep one value for each item."
             problems.append(Problem("E110" if name == "gold" else "E114", message))
-    if stray and facts["stray"]:
-        message = (
-            f"{tables['gold'].name} has gold for {count_of(int(facts['stray']), 'item')} without labels. Use the same "
-            "ids in both, drop these rows, or list the items in an items table."
-        )
-        problems.append(Problem("E111", message))
-    for j, name in enumerate(covariates):
-        place, column = tables[about].column(name), tables[about].columns[name]
-        if math.isinf(facts[f"x{j}_min"]) or math.isinf(facts[f"x{j}_max"]):
-            message = f"{place} is infinite for some items. Correct these values, or choose another column."
-            problems.append(Problem("E113", message))
-        elif not is_number(column.type) and str(column.type) != "bool":
-            problems += _not_numeric(session, view(about, (name,)), name, place)
-    return problems + _weight_problems(tables[about], facts)
+    return problems
 
 
 def _not_numeric(session: Session, view: str, name: str, place: str) -> list[Problem]:

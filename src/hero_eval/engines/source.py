@@ -224,6 +224,7 @@ class SqlSource:
             f"{self._name('cells')} AS c ON l.labeler = c.c_labeler AND l.label = c.c_label"
         )
         filled = {**shown, "gold": "g.code" if home == "labels" else "NULL", **self._described(covariates, bool(inline))}
+        filled |= self._listed("0")
         if home == "labels":
             source += f" LEFT JOIN {self._name('golds')} AS g ON l.gold = g.g_gold"
         return f"SELECT l.item AS item, {_as(filled)} FROM {source}"
@@ -233,6 +234,10 @@ class SqlSource:
         out = {f"x{j}": self._number(name) if known else "NULL" for j, name in enumerate(covariates)}
         return out | ({"w": self._number("weight") if known else "NULL"} if self._weighted else {})
 
+    def _listed(self, sql: str) -> dict[str, str]:
+        """Whether an item is in the items table, if there is one."""
+        return {"listed": sql} if "items" in self._tables else {}
+
     def _items(self, words: Sequence[str], covariates: Names, *, all_rows: bool) -> str:
         """One row an item: its words, its gold (-1 = none), its covariates; `clash` tells which contradict each other."""
         shown = {name: f"coalesce(c.{name}, 0e0)" if all_rows else f"c.{name}" for name in words}
@@ -240,12 +245,12 @@ class SqlSource:
         nothing = dict.fromkeys(words, "0e0")
         home = self._home_of_gold
         if home in ("gold", "items"):
-            filled = {**nothing, "gold": "g.code", **self._described(covariates, False)}
+            filled = {**nothing, "gold": "g.code", **self._described(covariates, False), **self._listed("0")}
             source = f"{self._view(home, ('item', 'gold'))} AS l JOIN {self._name('golds')} AS g ON l.gold = g.g_gold"
             parts.append(f"SELECT l.item AS item, {_as(filled)} FROM {source}")
         if self._home_of_items == "items":
             columns = ["item", *covariates, *(["weight"] if self._weighted else [])]
-            filled = {**nothing, "gold": "NULL", **self._described(covariates, True)}
+            filled = {**nothing, "gold": "NULL", **self._described(covariates, True), **self._listed("1")}
             parts.append(f"SELECT l.item AS item, {_as(filled)} FROM {self._view('items', columns)} AS l")
         values = [*(f"x{j}" for j in range(len(covariates))), *(["w"] if self._weighted else [])]
         clash = " + ".join(
@@ -254,6 +259,7 @@ class SqlSource:
         )
         kept = [f"sum({name}) AS {name}" for name in words]
         kept += ["coalesce(max(gold), -1) AS gold", *(f"max({name}) AS {name}" for name in values)]
+        kept += [f"max({name}) AS {name}" for name in self._listed("")]
         return f"SELECT item, {', '.join(kept)}, {clash} AS clash FROM ({' UNION ALL '.join(parts)}) AS r GROUP BY item"
 
     # Counting
@@ -326,19 +332,24 @@ class SqlSource:
 
     def _facts(self, table: str, there: str, covariates: Names, labelers: Names | None) -> dict[str, float]:
         """What must be known of all items before they are summed; what is wrong with them is raised."""
+        listed = "listed" if "items" in self._tables else "0"
         shown = [
             f"count(CASE WHEN {there} THEN 1 END) AS n_items",
             f"count(CASE WHEN NOT ({there}) THEN 1 END) AS unlabelled",
-            f"count(CASE WHEN NOT ({there}) AND gold >= 0 THEN 1 END) AS stray",
-            f"max(CASE WHEN {there} THEN clash ELSE 0 END) AS clash",
+            f"count(CASE WHEN NOT ({there}) AND gold >= 0 AND {listed} = 0 THEN 1 END) AS stray",
+            f"count(CASE WHEN {there} AND {listed} = 0 THEN 1 END) AS lacking",
+            f"count(CASE WHEN NOT ({there}) AND {listed} = 1 THEN 1 END) AS idle",
+            f"count(CASE WHEN {self._no_id} THEN 1 END) AS nameless",
+            "coalesce(max(clash), 0) AS clash",
         ]
         for name in [*(f"x{j}" for j in range(len(covariates))), *(["w"] if self._weighted else [])]:
             of = f"CASE WHEN {there} THEN {name} END"
             shown += [f"{how}({of}) AS {name}_{what}" for how, what in _FACTS]
         row = self.session.query(f"SELECT {', '.join(shown)} FROM {table}").to_pylist()[0]
         facts = {name: math.nan if value is None else float(value) for name, value in row.items()}
-        stray = labelers is None and self._home_of_gold == "gold" and "items" not in self._tables
-        problems = item_problems(self.session, self._tables, facts, covariates, stray=stray, view=self._view)
+        if labelers is not None:  # items that only others labelled look as if nobody had
+            facts |= {"stray": 0.0, "lacking": 0.0, "idle": 0.0}
+        problems = item_problems(self.session, self._tables, facts, covariates, self._view)
         if problems:
             raise InputError(problems)
         if labelers is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hero_eval.errors import wrong
-from hero_eval.reading.tables import file_format
+from hero_eval.reading.tables import text_format
 
 
 def spark_session(given: Any = None) -> SparkEngine:
@@ -20,9 +20,12 @@ def spark_session(given: Any = None) -> SparkEngine:
         if not hasattr(given, "sql") or not hasattr(given, "createDataFrame"):
             raise wrong("E201", f"spark is {type(given).__name__}. It is a SparkSession, or a master's URL")
         return SparkEngine(given)
+    master = given or "local[*]"
+    builder = SparkSession.builder.appName("hero-eval").master(master).config("spark.ui.enabled", "false")
+    if master.startswith("local") or "//127.0.0.1" in master:  # nobody else need reach this machine
+        builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     try:
-        builder = SparkSession.builder.appName("hero-eval").config("spark.ui.enabled", "false")
-        return SparkEngine((builder.master(given) if given is not None else builder).getOrCreate())
+        return SparkEngine(builder.getOrCreate())
     except Exception as error:
         raise _failed(error) from error
 
@@ -37,12 +40,12 @@ class SparkEngine:
         self._kept: dict[str, Any] = {}
 
     def scan(self, path: Path) -> str:
-        kind, delimiter = file_format(path)
+        text = text_format(path)
         where = path.absolute().as_uri()
-        if kind == "parquet":
+        if text is None:
             return f"parquet.`{where}`"
         view = f"hero_file_{abs(hash(where))}"
-        options = {"header": True, "sep": delimiter, "multiLine": True, "escape": '"'}
+        options = {"header": True, "sep": text[0], "mode": "FAILFAST", "multiLine": True, "escape": '"'}
         self._session.read.options(**options).csv(where).createOrReplaceTempView(view)
         return view
 

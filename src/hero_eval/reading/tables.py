@@ -142,12 +142,25 @@ def _known_ending(file: Path) -> str:
     return ending
 
 
-def file_format(file: Path) -> tuple[str, str]:
-    """("parquet", "") or ("text", delimiter); InputError E103 if it is neither."""
+def text_format(file: Path) -> tuple[str, list[str]] | None:
+    """Delimiter and header of a text file, None for Parquet; InputError E102, E103 or E106 if it is neither."""
     ending = _known_ending(file)
+    if file.is_file() and file.stat().st_size == 0:
+        raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
     if ending == ".parquet":
-        return "parquet", ""
-    return "text", _read_header(file, "\t" if ending.startswith(".tsv") else None)[0]
+        return None
+    try:
+        delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
+    except (OSError, EOFError) as error:
+        raise wrong("E103", f"{file} cannot be read: {error}. Write it again; it may be damaged.") from error
+    return delimiter, _named_once(file, header)
+
+
+def _named_once(file: Path, header: list[str]) -> list[str]:
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise wrong("E103", f"{file} has more than one column called {twice[0]!r}. Rename or drop all but one.")
+    return header
 
 
 def _read_parquet(file: Path) -> Any:
@@ -171,9 +184,7 @@ def _read_text(file: Path, ending: str) -> Any:
     import pyarrow.csv as pacsv
 
     delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
-    twice = sorted({name for name in header if name and header.count(name) > 1})
-    if twice:
-        raise wrong("E103", f"{file} has more than one column called {twice[0]!r}. Rename or drop all but one.")
+    _named_once(file, header)
     try:
         return pacsv.read_csv(
             file,
