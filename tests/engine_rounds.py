@@ -35,6 +35,8 @@ def spark() -> Any:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.showConsoleProgress": "false",
+        "spark.sql.adaptive.enabled": "false",  # plans of a few rows need no second thoughts
+        "spark.default.parallelism": "2",
     }.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -267,8 +267,19 @@ class SqlSource:
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         asked = covariates, labelers
         if asked not in self._tallies:
-            self._tallies[asked] = self._count(covariates, labelers)
+            wider = self._wider(covariates, labelers)
+            if wider == covariates:
+                self._tallies[asked] = self._count(covariates, labelers)
+            else:
+                whole = self._tallies[wider, labelers]
+                moments = whole.moments.of(covariates) if whole.moments is not None and covariates else None
+                self._tallies[asked] = replace(whole, moments=moments)
         return self._tallies[asked]
+
+    def _wider(self, covariates: Names, labelers: Names | None) -> Names:
+        """Covariates of a count that was made already and has all of these; else these."""
+        counted = {*self._long, *([self._kept.asked] if self._kept is not None else [])}
+        return next((names for names, who in counted if who == labelers and set(covariates) <= set(names)), covariates)
 
     def _lend(self, words: Mapping[str, Any], labelers: Names | None) -> bool:
         """Give the engine the numbers of each (labeler, label); whether some labels will have none."""
@@ -370,10 +381,12 @@ class SqlSource:
 
     def grams(self, covariates: Names, labelers: Names | None, forms: Forms) -> Floats:
         tally = self.tally(covariates, labelers)
-        if (covariates, labelers) in self._long:
-            return self._long[covariates, labelers].grams(forms, tally.n_rows)
-        if self._kept is None or self._kept.asked != (covariates, labelers):
-            self._count(covariates, labelers)
+        wider = self._wider(covariates, labelers)
+        forms = forms.among(covariates, wider)
+        if (wider, labelers) in self._long:
+            return self._long[wider, labelers].grams(forms, tally.n_rows)
+        if self._kept is None or self._kept.asked != (wider, labelers):
+            self._count(wider, labelers)
         kept = self._kept
         assert kept is not None
         inner, grams = kept.sums.gram_columns(forms)

@@ -93,6 +93,13 @@ class Forms:
     on_seen: Floats
     on_value: Floats
 
+    def among(self, names: tuple[str, ...], all_names: tuple[str, ...]) -> Forms:
+        """The same forms of more covariates, of which the others count nothing."""
+        place = [all_names.index(name) for name in names]
+        on_seen, on_value = np.zeros((2, len(self.first), len(all_names)))
+        on_seen[:, place], on_value[:, place] = self.on_seen, self.on_value
+        return Forms(self.first, on_seen, on_value)
+
     def of(self, seen: Floats, values: Floats) -> Floats:
         """(n, m) for items with seen and values (n, d)."""
         out: Floats = self.first + seen @ self.on_seen.T + values @ self.on_value.T
