@@ -94,7 +94,16 @@ def estimate(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, positive, covariates, text, where=Where(engine, memory_limit, spark))
+    data = Data(
+        [current],
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=Where(engine, memory_limit, spark),
+    )
     actions.estimate(
         data,
         actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
@@ -145,7 +154,16 @@ def compare(
     from hero_eval.cli.inputs import Data, Where
 
     rounds = [a] if b is None else [a, b]
-    data = Data(rounds, history or (), column or (), classes, positive, covariates, text, where=Where(engine, memory_limit, spark))
+    data = Data(
+        rounds,
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=Where(engine, memory_limit, spark),
+    )
     actions.compare(
         data,
         actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
@@ -196,7 +214,16 @@ def winrate(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, None, covariates, text, where=Where(engine, memory_limit, spark))
+    data = Data(
+        [current],
+        history or (),
+        column or (),
+        classes,
+        None,
+        covariates,
+        text,
+        where=Where(engine, memory_limit, spark),
+    )
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
     actions.win_rate(
         data,

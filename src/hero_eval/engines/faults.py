@@ -63,9 +63,7 @@ def outside_classes(place: str, coded: Coded, index: Ints, times: Floats, answer
     return [Problem("E109", message)]
 
 
-def labelled_twice(
-    session: Session, view: str, said: str, table: Named, values: Names
-) -> tuple[Problem | None, int]:
+def labelled_twice(session: Session, view: str, said: str, table: Named, values: Names) -> tuple[Problem | None, int]:
     """E108 if one labeler gave one item different labels; else how many exact repeats there are."""
     pairs = (
         "SELECT item, c_labeler, min(cell) AS low, max(cell) AS high, count(*) AS n "
@@ -79,7 +77,9 @@ def labelled_twice(
     clashes = int(total["clashes"])
     if not clashes:
         return None, int(total["repeats"])
-    one = session.query(f"SELECT * FROM ({pairs}) AS p WHERE low <> high ORDER BY item, c_labeler LIMIT 1").to_pylist()[0]
+    one = session.query(f"SELECT * FROM ({pairs}) AS p WHERE low <> high ORDER BY item, c_labeler LIMIT 1").to_pylist()[
+        0
+    ]
     given = " and ".join(repr(values[one[end] % len(values)]) for end in ("low", "high"))
     message = (
         f"{table.name} has different labels by one labeler for one item in {count_of(clashes, 'case')}, "
@@ -175,9 +175,10 @@ def _not_numeric(session: Session, view: str, name: str, place: str) -> list[Pro
 def _weight_problems(table: Named, facts: Mapping[str, float]) -> list[Problem]:
     if "w_n" not in facts or (facts["w_n"] == facts["n_items"] and facts["w_min"] > 0 and facts["w_max"] < math.inf):
         return []
+    missing, whole = facts["n_items"] - facts["w_n"], facts["n_items"]
     message = (
-        f"{table.column('weight')} is missing for {facts['n_items'] - facts['w_n']:.0f} of {facts['n_items']:.0f} items; "
-        f"the others are from {facts['w_min']:g} to {facts['w_max']:g}. "
+        f"{table.column('weight')} is missing for {missing:.0f} of {whole:.0f} items; the others are from "
+        f"{facts['w_min']:g} to {facts['w_max']:g}. "
         "Give every item that has labels a finite weight above 0, or drop the column."
     )
     return [Problem("E115", message)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class ItemArrays:
         of = features(forms.of(self.seen, self.values)) * self.weight[:, None]
         size = of.shape[1]
         out = np.zeros((n_rows, size, size))
-        for a, b in ((a, b) for a in range(size) for b in range(a, size)):
+        for a, b in combinations_with_replacement(range(size), 2):
             out[:, a, b] = out[:, b, a] = sum_by(self.row, of[:, a] * of[:, b], n_rows)
         return out
 
@@ -163,9 +164,7 @@ class MemorySource:
         return self._round.numeric_columns()
 
 
-def arrays_of_labels(
-    about: Any, labels: Any, labelers: Names, values: Names, covariates: Names
-) -> ItemArrays | None:
+def arrays_of_labels(about: Any, labels: Any, labelers: Names, values: Names, covariates: Names) -> ItemArrays | None:
     """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labelled an item twice.
 
     `about` has a row an item (gold, x0 ..., maybe w), `labels` a row a label (item, cell).

@@ -223,7 +223,11 @@ class SqlSource:
             f"{self._view('labels', columns, distinct=self._repeats > 0)} AS l {'LEFT JOIN' if all_rows else 'JOIN'} "
             f"{self._name('cells')} AS c ON l.labeler = c.c_labeler AND l.label = c.c_label"
         )
-        filled = {**shown, "gold": "g.code" if home == "labels" else "NULL", **self._described(covariates, bool(inline))}
+        filled = {
+            **shown,
+            "gold": "g.code" if home == "labels" else "NULL",
+            **self._described(covariates, bool(inline)),
+        }
         filled |= self._listed("0")
         if home == "labels":
             source += f" LEFT JOIN {self._name('golds')} AS g ON l.gold = g.g_gold"
@@ -239,7 +243,7 @@ class SqlSource:
         return {"listed": sql} if "items" in self._tables else {}
 
     def _items(self, words: Sequence[str], covariates: Names, *, all_rows: bool) -> str:
-        """One row an item: its words, its gold (-1 = none), its covariates; `clash` tells which contradict each other."""
+        """One row an item: words, gold (-1 = none), covariates; `clash` tells which of them contradict each other."""
         shown = {name: f"coalesce(c.{name}, 0e0)" if all_rows else f"c.{name}" for name in words}
         parts = [self._said(covariates, shown, all_rows=all_rows)]
         nothing = dict.fromkeys(words, "0e0")
@@ -319,7 +323,9 @@ class SqlSource:
         view = self._view("labels", ("item", "labeler", "label"))
         problem, repeats = labelled_twice(self.session, view, self._name("said"), self._tables["labels"], self.values)
         if problem is not None or self._repeats:
-            raise InputError(problem or Problem("E108", f"{self._tables['labels'].name} repeats labels in two spellings."))
+            raise InputError(
+                problem or Problem("E108", f"{self._tables['labels'].name} repeats labels in two spellings.")
+            )
         self._repeats = repeats
 
     def _patterns(
@@ -396,7 +402,7 @@ class SqlSource:
             f"WHERE {kept.there}) AS t GROUP BY {kept.keys} ORDER BY {kept.keys}"
         )
         out = np.zeros((found.num_rows, size, size))
-        for a, b in ((a, b) for a in range(size) for b in range(a, size)):
+        for a, b in itertools.combinations_with_replacement(range(size), 2):
             out[:, a, b] = out[:, b, a] = floats(found[f"g{a}_{b}"])
         out *= tally.square.sum() / out[:, 0, 0].sum()  # to weights of mean 1
         return out

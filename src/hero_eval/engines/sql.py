@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,7 @@ class Sums:
         return [
             f"{fixed_sum(self.session, f'({parts[a]}) * ({parts[b]}){factor}', bound)} AS p{a}_{b}{suffix}"
             for suffix, factor, bound in self._weighings()
-            for a in range(2 * self.n)
-            for b in range(a, 2 * self.n)
+            for a, b in combinations_with_replacement(range(2 * self.n), 2)
         ]
 
     def moments(self, names: Sequence[str], grouped: Any, whole: Any) -> Moments:
@@ -96,9 +96,8 @@ class Sums:
 
         def products(suffix: str) -> Floats:
             out = np.zeros((2 * self.n, 2 * self.n))
-            for a in range(2 * self.n):
-                for b in range(a, 2 * self.n):
-                    out[a, b] = out[b, a] = floats(whole[f"p{a}_{b}{suffix}"])[0]
+            for a, b in combinations_with_replacement(range(2 * self.n), 2):
+                out[a, b] = out[b, a] = floats(whole[f"p{a}_{b}{suffix}"])[0]
             return out
 
         return Moments(
@@ -129,11 +128,10 @@ class Sums:
         shown = ["1e0", "f0", *(f"(f0 - 1e0) * f{m}" for m in range(1, n_forms))]
         limits = [1.0, bounds[0], *((bounds[0] + 1.0) * bounds[1:])]
         _, factor, heavy = self._weighings()[-1]
-        grams = [
-            f"{fixed_sum(self.session, f'({shown[a]}) * ({shown[b]}){factor}', limits[a] * limits[b] * heavy)} AS g{a}_{b}"
-            for a in range(len(shown))
-            for b in range(a, len(shown))
-        ]
+        grams = []
+        for a, b in combinations_with_replacement(range(len(shown)), 2):
+            product, bound = f"({shown[a]}) * ({shown[b]}){factor}", limits[a] * limits[b] * heavy
+            grams.append(f"{fixed_sum(self.session, product, bound)} AS g{a}_{b}")
         return ", ".join(inner), grams
 
 

@@ -85,9 +85,7 @@ def align(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Alig
     first, group = group_rows(cells[order], ends, gold, n_cells)
     row = np.full(tally.n_rows, -1, dtype=np.int64)
     row[kept] = group
-    patterns = _patterns(
-        cells[order], ends, first, gold, row, tally, n_labelers=len(labelers), n_answers=len(classes)
-    )
+    patterns = _patterns(cells[order], ends, first, gold, row, tally, n_labelers=len(labelers), n_answers=len(classes))
     return Aligned(patterns, row, aside, round(float(tally.items[row < 0].sum())))
 
 
@@ -185,5 +183,3 @@ def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[
         square=sum_by(row, patterns.item_weight**2, patterns.n_rows),
         n_labels=round(float((np.diff(patterns.cells.indptr) * patterns.items_of_row).sum())),
     )
-
-

@@ -7,8 +7,6 @@ and, in history, by its part in the reliabilities and in the historical mean.
 
 from __future__ import annotations
 
-import numpy as np
-
 from hero_eval.findings import Finding
 from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
 from hero_eval.methods.hero2_remarks import Dropped, dropped_findings, moved_finding, value_findings

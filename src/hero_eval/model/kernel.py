@@ -45,7 +45,7 @@ def _run(work: Callable[[int], None], n_chunks: int) -> None:
 _BLOCK = 512
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _log_odds(ends: Any, cells: Any, delta: Any, prior: float, odds: Any) -> None:
     label = ends[0]
     for row in range(len(ends) - 1):
@@ -56,7 +56,7 @@ def _log_odds(ends: Any, cells: Any, delta: Any, prior: float, odds: Any) -> Non
         odds[row] = t
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _share_out(odds: Any, shares: Any, tails: Any) -> float:
     """Posteriors of state 1, exp(-|t|), and the sum of log(1 + exp(t)), of at most _BLOCK rows."""
     product, above = 1.0, 0.0
@@ -71,7 +71,7 @@ def _share_out(odds: Any, shares: Any, tails: Any) -> float:
     return np.log(product) + above  # type: ignore[no-any-return]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _add_shares(ends: Any, cells: Any, shares: Any, own: Any) -> float:
     total = 0.0
     label = ends[0]
@@ -84,7 +84,7 @@ def _add_shares(ends: Any, cells: Any, shares: Any, own: Any) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _two_states(
     start: int, stop: int, ends: Any, cells: Any, special: Any, delta: Any, prior: float, own: Any
 ) -> tuple[float, float]:
@@ -115,7 +115,7 @@ def _two_states(
     return total, likelihood
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _many_states(
     start: int,
     stop: int,

@@ -1,7 +1,7 @@
 """Covariates by answer pattern: sums, and sums of their products, which is all that the control variate needs of them.
 
-An item's covariate j enters as two numbers: s_j, 1 if it was observed and 0 if not, and y_j = (x_j - centre_j) / scale_j,
-0 if it was not observed. Any other centre is then a matter of arithmetic: y' = y + shift * s.
+An item's covariate j enters as two numbers: s_j, 1 if it was observed and 0 if not, and y_j = (x_j - centre_j) /
+scale_j, 0 if it was not observed. Any other centre is then a matter of arithmetic: y' = y + shift * s.
 Shapes: P rows, d covariates; products are of (s_1 .. s_d, y_1 .. y_d).
 """
 

@@ -41,9 +41,9 @@ def read_round(
     """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
 
     The options are those of `Round`. InputError with the problems of all files at once. `engine` says who counts the
-    labels: "memory" reads all of them; "duckdb" leaves them in the files, within `memory_limit` ("4GB"); "spark" likewise,
-    in the session or on the master that `spark` names; without it DuckDB takes files of 256 MB and more. A file of
-    counts that `save_counts` wrote is read as the round it came from.
+    labels: "memory" reads all of them; "duckdb" leaves them in the files, within `memory_limit` ("4GB"); "spark"
+    likewise, in the session or on the master that `spark` names; without it DuckDB takes files of 256 MB and more. A
+    file of counts that `save_counts` wrote is read as the round it came from.
     """
     from hero_eval.engines.choice import open_round  # engines make rounds too, so they do not belong to reading
     from hero_eval.round import Round  # a round can be made without files, so it does not know this module
