@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from hero_eval.model.moments import Moments, add_moments
-from hero_eval.model.patterns import Floats, Ints, Patterns, group_rows, sum_by
+from hero_eval.model.patterns import Floats, Ints, Patterns, group_rows, sum_by, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,31 +71,39 @@ def align(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Alig
     class_of = {name: position for position, name in enumerate(classes)}
     people = np.array([place.get(name, -1) for name in tally.labelers], dtype=np.int64)
     answers = np.array([class_of[value] for value in tally.values], dtype=np.int64)
+    moved = np.where(people[:, None] >= 0, people[:, None] * len(classes) + answers[None, :], -1).ravel()
+    gold = np.where(tally.gold >= 0, answers[tally.gold], -1)
+    if moved.min() >= 0 and (np.diff(moved) > 0).all():  # nobody is left out and the order stays: so do the rows
+        row = np.arange(tally.n_rows)
+        cells = tally.cells if moved[-1] == len(moved) - 1 else moved[tally.cells]
+        return Aligned(_patterns(cells, tally.ends, row, gold, row, tally, len(labelers), len(classes)), row, 0, 0)
+    return _align_some(tally, moved, gold, len(labelers), len(classes))
+
+
+def _align_some(tally: Tally, moved: Ints, gold: Ints, n_labelers: int, n_answers: int) -> Aligned:
+    """Where cells change their order, or are left out (-1 in `moved`): rows that are then alike become one."""
     of_row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-    person, answer = people[tally.cells // len(tally.values)], answers[tally.cells % len(tally.values)]
-    known = person >= 0
-    cells, of_row = person[known] * len(classes) + answer[known], of_row[known]
+    cells = moved[tally.cells]
+    known = cells >= 0
+    cells, of_row = cells[known], of_row[known]
     aside = round(float((np.repeat(tally.items, np.diff(tally.ends))[~known]).sum()))
     order = np.lexsort((cells, of_row))
     lengths = np.bincount(of_row, minlength=tally.n_rows)
     kept = np.flatnonzero(lengths)
     ends = np.concatenate([[0], np.cumsum(lengths[kept])])
-    gold = np.where(tally.gold >= 0, answers[tally.gold], -1)[kept]
-    n_cells = len(labelers) * len(classes)
-    first, group = group_rows(cells[order], ends, gold, n_cells)
+    gold = gold[kept]
+    first, group = group_rows(cells[order], ends, gold, n_labelers * n_answers)
     row = np.full(tally.n_rows, -1, dtype=np.int64)
     row[kept] = group
-    patterns = _patterns(cells[order], ends, first, gold, row, tally, n_labelers=len(labelers), n_answers=len(classes))
+    patterns = _patterns(cells[order], ends, first, gold, row, tally, n_labelers, n_answers)
     return Aligned(patterns, row, aside, round(float(tally.items[row < 0].sum())))
 
 
 def _patterns(
-    cells: Ints, ends: Ints, first: Ints, gold: Ints, row: Ints, tally: Tally, *, n_labelers: int, n_answers: int
+    cells: Ints, ends: Ints, first: Ints, gold: Ints, row: Ints, tally: Tally, n_labelers: int, n_answers: int
 ) -> Patterns:
     """Rows `first` of the cells, with what the tally's rows sum up to in each."""
-    lengths = np.diff(ends)[first]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    take = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - ends[first], lengths)
+    indptr, chosen = take_rows(cells, ends, first)
     shape = (len(first), n_labelers * n_answers)
     kept = row >= 0
     items, weight, square = (
@@ -104,7 +112,7 @@ def _patterns(
     scale = items.sum() / weight.sum() if len(items) else 1.0
     weight, square = weight * scale, square * scale**2
     return Patterns(
-        cells=sparse.csr_array((np.ones(len(take)), cells[take], indptr), shape=shape),
+        cells=sparse.csr_array((np.ones(len(chosen)), chosen, indptr), shape=shape),
         gold=gold[first],
         counts=weight,
         row_of_item=np.arange(len(first)),
@@ -154,12 +162,10 @@ def _collapsed(tally: Tally) -> Tally:
     of_row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
     cells = tally.cells[np.lexsort((tally.cells, of_row))]
     first, group = group_rows(cells, tally.ends, tally.gold, len(tally.labelers) * len(tally.values))
-    lengths = np.diff(tally.ends)[first]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    take = np.arange(ends[-1]) - np.repeat(ends[:-1] - tally.ends[first], lengths)
+    ends, chosen = take_rows(cells, tally.ends, first)
     return replace(
         tally,
-        cells=cells[take],
+        cells=chosen,
         ends=ends,
         gold=tally.gold[first],
         items=sum_by(group, tally.items, len(first)),

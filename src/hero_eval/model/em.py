@@ -73,7 +73,11 @@ def gold_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
 def gold_counts(patterns: Patterns, n_classes: int) -> tuple[Floats, Floats]:
     """On gold rows: (J, L, K) how often a labeler gave each answer to each class, and (K,) items of each class."""
     known = (patterns.gold[:, None] == np.arange(n_classes)[None, :]) * patterns.counts[:, None]
-    return patterns.to_cells(known), known.sum(axis=0)
+    if patterns.is_small:
+        return patterns.to_cells(known), known.sum(axis=0)
+    rows = np.flatnonzero(patterns.gold >= 0)  # a few of many
+    hits: Floats = patterns.cells[rows].T @ known[rows]
+    return hits.reshape(patterns.n_labelers, patterns.n_answers, -1), known.sum(axis=0)
 
 
 def vote_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from hero_eval.model.latent import Latent
-from hero_eval.model.patterns import Floats, Patterns, sum_by
+from hero_eval.model.patterns import Floats, Patterns
 from hero_eval.model.threads import thread_count
 
 _CHUNK = 1 << 19
@@ -165,7 +165,7 @@ class Kernel:
     def __init__(self, patterns: Patterns) -> None:
         n_cells = int(patterns.cells.shape[1])
         self._shape = patterns.n_labelers, patterns.n_answers
-        self._ends = patterns.cells.indptr.astype(np.int64)
+        self._ends = patterns.cells.indptr
         small = np.uint16 if n_cells <= 1 << 16 else np.int32
         self._cells = patterns.cells.indices.astype(small)
         self._counts = patterns.counts
@@ -180,10 +180,10 @@ class Kernel:
 
     @cached_property
     def _cell_counts(self) -> Floats:
-        """(C,) how often each cell occurs, and with it how many rows there are of state 0 and 1 together."""
-        return sum_by(
-            self._cells.astype(np.int64), np.repeat(self._counts, np.diff(self._ends)), int(np.prod(self._shape))
-        )
+        """(C,) how often each cell occurs: what the states have together."""
+        out = np.zeros(int(np.prod(self._shape)))
+        _add_shares(self._ends, self._cells, self._counts, out)
+        return out
 
     def step(self, latent: Latent) -> tuple[Floats, Floats, float]:
         """Expected answers (J, L, S), expected states (S,), and the likelihood, at this point."""

@@ -164,11 +164,8 @@ def count_patterns(
     item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
     starts = np.searchsorted(label_item, np.arange(n_items + 1))
     first, row_of_item = group_rows(cell, starts, item_gold, n_labelers * n_answers)
-    lengths = np.diff(starts)[first]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    take = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - starts[first], lengths)
-    shape = (len(first), n_labelers * n_answers)
-    cells = sparse.csr_array((np.ones(len(take)), cell[take], indptr), shape=shape)
+    indptr, chosen = take_rows(cell, starts, first)
+    cells = sparse.csr_array((np.ones(len(chosen)), chosen, indptr), shape=(len(first), n_labelers * n_answers))
     return Patterns(
         cells=cells,
         gold=item_gold[first],
@@ -178,6 +175,15 @@ def count_patterns(
         n_labelers=n_labelers,
         n_answers=n_answers,
     )
+
+
+def take_rows(cells: Ints, ends: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """The cells of some rows, in their order: where each begins, and the cells."""
+    if len(rows) == len(ends) - 1 and (np.diff(rows) > 0).all():
+        return ends, cells
+    lengths = np.diff(ends)[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return starts, cells[np.arange(starts[-1]) - np.repeat(starts[:-1] - ends[rows], lengths)]
 
 
 def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints, Ints]:
@@ -197,11 +203,14 @@ def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[N
 
 def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
     """Of equal keys: the first item of each group, and each item's group; groups in the order of appearance."""
-    order = np.lexsort(keys)
+    order = np.argsort(keys[0], kind="stable")
     changed = np.ones(len(order), dtype=bool)
-    changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    changed[1:] = np.diff(keys[0][order]) != 0
+    if (np.diff(keys[1][order])[~changed[1:]] != 0).any():  # half a key met by chance: the whole key decides
+        order = np.lexsort(keys)
+        changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     group_sorted = np.cumsum(changed) - 1
-    first_sorted = order[changed]  # lexsort is stable: the earliest item of the group
+    first_sorted = order[changed]  # sorting is stable: the earliest item of the group
     rank = np.empty(len(first_sorted), dtype=np.int64)
     rank[np.argsort(first_sorted)] = np.arange(len(first_sorted))
     group = np.empty(len(order), dtype=np.int64)
