@@ -165,7 +165,8 @@ class Kernel:
     def __init__(self, patterns: Patterns) -> None:
         n_cells = int(patterns.cells.shape[1])
         self._shape = patterns.n_labelers, patterns.n_answers
-        self._ends = patterns.cells.indptr
+        n_labels = len(patterns.cells.indices)
+        self._ends = patterns.cells.indptr.astype(np.int32 if n_labels < 1 << 31 else np.int64, copy=False)
         small = np.uint16 if n_cells <= 1 << 16 else np.int32
         self._cells = patterns.cells.indices.astype(small)
         self._counts = patterns.counts
