@@ -56,9 +56,8 @@ def billion(folder: Path) -> None:
     finally:
         current.unlink(missing_ok=True)
     of = made["estimates"]["hero1"]
-    print(
-        f"1,000,000,000 labels of {made['items']:,} items: {made['seconds']:.0f} s, peak memory {made['peak_mb']:,.0f} MB"
-    )
+    size = f"1,000,000,000 labels of {made['items']:,} items"
+    print(f"{size}: {made['seconds']:.0f} s, peak memory {made['peak_mb']:,.0f} MB")
     print(f"  hero1: {of['value']:.6f}, 95% interval {of['interval'][0]:.6f} to {of['interval'][1]:.6f}")
 
 

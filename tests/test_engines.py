@@ -411,3 +411,44 @@ def test_the_same_bytes_each_time(folders: dict[str, Path]) -> None:
         rounds = [read_on("duckdb", folders[name], covariates=["x"]) for name in ("current", "history")]
         made.add(repr(numbers(hero.estimate_rate(*rounds, covariates=["x"], method="hero2"))))
     assert len(made) == 1
+
+
+# Beyond memory
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> tuple[Path, Path]:
+    """A history and a current round by more labelers than keys hold."""
+    rng = np.random.default_rng(11)
+    n_labelers, n_past = 280, 3_000
+    answers = np.stack([near_answers(1, 2, 0.8, rng)[0] for _ in range(n_labelers)])
+    truth = rng.integers(0, 2, n_past + 300)
+    labels = labels_given(rng, truth, answers, 4 / n_labelers)
+    weight = rng.uniform(0.5, 2, len(truth))
+    gold = np.where(np.arange(n_past) % 3 > 0, truth[:n_past], -1)
+    past = tables_of(labels[:n_past], gold, {"weight": weight[:n_past]}, prefix="h")
+    now = tables_of(labels[n_past:], None, {"weight": weight[n_past:]}, prefix="c")
+    return write(tmp_path / "c", now), write(tmp_path / "h", past)
+
+
+@pytest.mark.parametrize(("engine", "steps"), [("duckdb", 40), ("spark", 2)])
+def test_em_by_passes_is_em_in_memory(
+    engine: str, steps: int, many: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A history that fits nowhere would be refused, or learned otherwise."""
+    current = read_on("memory", many[0])
+    here = hero.fit_reliability(read_on("memory", many[1]), max_steps=steps, tolerance=1e-7)
+    monkeypatch.setattr("hero_eval.engines.source.MOST_LABELS", 100)
+    past = read_on(engine, many[1])
+    there = hero.fit_reliability(past, max_steps=steps, tolerance=1e-7)
+    assert (there.n_items, there.n_gold) == (here.n_items, here.n_gold)
+    np.testing.assert_allclose(there.answers, here.answers, atol=1e-9)
+    assert there.report.log_likelihood == pytest.approx(here.report.log_likelihood, abs=1e-6)
+    assert there.frame("pyarrow")["labels"].to_pylist() == here.frame("pyarrow")["labels"].to_pylist()
+    if engine == "duckdb":  # conjugate gradients take many passes, which are the same on every engine
+        one, other = (hero.estimate_rate(current, fit, method="hero1", interval="influence") for fit in (here, there))
+        assert other.value == pytest.approx(one.value, abs=1e-9)
+        assert other.std_error == pytest.approx(one.std_error, rel=1e-6)
+    with pytest.raises(InputError) as caught:
+        hero.estimate_rate(past, current)
+    assert caught.value.code in ("E212", "E302")

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.engines.counting import count
+from hero_eval.engines.counting import count, count_passes, stays
 from hero_eval.engines.memory import Counted
+from hero_eval.engines.passes import Passes, fit_by_passes
 from hero_eval.errors import SupportError, unsupported, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
@@ -48,7 +49,7 @@ class Reliability:
 
     @property
     def n_items(self) -> int:
-        return self.counted.patterns.n_items
+        return self.counted.n_items
 
     @cached_property
     def n_gold(self) -> int:
@@ -75,7 +76,9 @@ class Reliability:
     def _columns(self) -> dict[str, list[Any]]:
         patterns = self.counted.patterns
         errors = self.fit.information.answer_std_errors()
-        labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
+        labels = self.counted.labels_behind
+        if labels is None:
+            labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
         columns: dict[str, list[Any]] = {
             "labeler": list(self.labelers),
             "labels": [round(value) for value in labels],
@@ -193,11 +196,17 @@ def fit_with(
     labelers = labelers_of(rounds)
     if not labelers:
         raise unsupported("E303", "no labeler of history is left whose labels could be used")
+    passes: tuple[Passes, ...] = ()
+    if counted is None and stays(rounds):
+        counted, passes = count_passes(rounds, labelers, named)
     counted = count(rounds, labelers, named) if counted is None else counted
     if not (counted.patterns.gold >= 0).any():
         raise no_gold(rounds)
     start = None if warm is None else _warm_start(warm, labelers, named, counted, options)
-    fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
+    if passes:
+        fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
+    else:
+        fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
     findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 

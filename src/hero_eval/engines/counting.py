@@ -10,7 +10,9 @@ import numpy as np
 from hero_eval.engines.engine import Names, Source
 from hero_eval.engines.large import LargeRound
 from hero_eval.engines.memory import Counted, MemorySource, count_in_memory
+from hero_eval.engines.passes import Passes
 from hero_eval.engines.tally import Tally, add, align
+from hero_eval.errors import wrong
 from hero_eval.model.moments import Forms, Moments, add_moments
 from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.round import Round
@@ -31,6 +33,32 @@ def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[st
 def count_tally(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Counted:
     aligned = align(tally, labelers, classes)
     return Counted(aligned.patterns, None, aligned.labels_set_aside, aligned.items_set_aside)
+
+
+def stays(rounds: Sequence[Round]) -> bool:
+    """Whether the labels of one of these rounds must stay in their engine."""
+    return any(isinstance(one, LargeRound) and one.source.stays for one in rounds)
+
+
+def count_passes(
+    rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str]
+) -> tuple[Counted, tuple[Passes, ...]]:
+    """Rounds laid out for EM by passes in their engines; counted are only the items with gold."""
+    from hero_eval.engines.source import SqlSource  # reading files is no business of most counts
+
+    made = []
+    for one in rounds:
+        if not isinstance(one, LargeRound) or not isinstance(one.source, SqlSource):
+            message = (
+                f"round {one.name!r} is not in an engine, but another round of history must stay in its own. "
+                "Read all rounds of this history with engine='duckdb', or all with 'spark'"
+            )
+            raise wrong("E211", message)
+        made.append(one.source.passes(labelers, classes))
+    golden = align(add([tally for _, tally in made]), labelers, classes).patterns
+    labels: Floats = np.sum([one.label_counts() for one, _ in made], axis=0)
+    totals = [one.n_items for one in rounds]
+    return Counted(golden, None, 0, 0, sum(totals), labels), tuple(one for one, _ in made)
 
 
 def source_of(one: Round) -> Source:

@@ -32,6 +32,15 @@ class Source(Protocol):
     @property
     def positive(self) -> str | None: ...
 
+    @property
+    def stays(self) -> bool:
+        """Whether there are too many labels of too many patterns for a tally; see `passes`."""
+        ...
+
+    def totals(self) -> tuple[int, int, int]:
+        """Items, labels and items with gold."""
+        ...
+
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         """Counts with sums of these covariates; only labels by `labelers` if they are given."""
         ...

@@ -36,7 +36,8 @@ class LargeRound(Round):
 
     def __getattr__(self, name: str) -> Any:
         if name == "notes":
-            self.tally()  # what is noteworthy is known once the items were counted
+            if not self.source.stays:
+                self.tally()  # what is noteworthy is known once the items were counted
             return self.source.notes()
         if name in _BY_ITEM:
             self._refuse(f"its {name} one by one")
@@ -55,15 +56,15 @@ class LargeRound(Round):
 
     @property
     def n_items(self) -> int:
-        return self.tally().n_items
+        return self.source.totals()[0] if self.source.stays else self.tally().n_items
 
     @property
     def n_labels(self) -> int:
-        return self.tally().n_labels
+        return self.source.totals()[1] if self.source.stays else self.tally().n_labels
 
     @property
     def n_gold(self) -> int:
-        return self.tally().n_gold
+        return self.source.totals()[2] if self.source.stays else self.tally().n_gold
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -30,6 +30,13 @@ class Counted:
     kept: Bools | None
     labels_set_aside: int
     items_set_aside: int = 0
+    items_behind: int | None = None
+    labels_behind: Floats | None = None
+    """All items, and (J,) all labels of each labeler, where the patterns are those of the items with gold only."""
+
+    @property
+    def n_items(self) -> int:
+        return self.patterns.n_items if self.items_behind is None else self.items_behind
 
 
 def count_in_memory(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str]) -> Counted:
@@ -126,6 +133,12 @@ def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Flo
 
 class MemorySource:
     """A round in memory behind the interface of the engines."""
+
+    stays = False
+
+    def totals(self) -> tuple[int, int, int]:
+        whole = self.tally()
+        return whole.n_items, whole.n_labels, whole.n_gold
 
     def __init__(self, one: Round) -> None:
         self._round = one

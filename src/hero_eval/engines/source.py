@@ -27,7 +27,8 @@ from hero_eval.engines.faults import (
     outside_classes,
 )
 from hero_eval.engines.memory import ItemArrays, arrays_of_labels
-from hero_eval.engines.sql import Sums, floats, is_number
+from hero_eval.engines.passes import Passes
+from hero_eval.engines.sql import Sums, floats, is_number, literal
 from hero_eval.engines.tally import Tally
 from hero_eval.engines.words import plan_words
 from hero_eval.errors import InputError, Problem, wrong
@@ -41,6 +42,8 @@ from hero_eval.reading.frames import Source as Frame
 from hero_eval.reading.options import Options
 from hero_eval.reading.validate import NEEDED
 
+MOST_LABELS = 200_000_000
+"""Labels that do not collapse into patterns and are more than this stay in the engine."""
 NOT_COVARIATES = ("item", "labeler", "label", "gold", "weight")
 _SERIAL = itertools.count()
 
@@ -82,6 +85,7 @@ class SqlSource:
         self._kept: _Kept | None = None
         self._notes: tuple[Finding, ...] = ()
         self._repeats = 0
+        self._totals: tuple[int, int, int] | None = None
         self._tables = self._read_headers()
 
     # What there is
@@ -269,6 +273,12 @@ class SqlSource:
     # Counting
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
+        if self.stays:
+            raise wrong(
+                "E212",
+                f"round {self.options.name!r} has {self.look.n_rows:,} labels by {len(self.labelers):,} labelers: too "
+                "many patterns for memory. It can be history for hero1; split it for all else",
+            )
         asked = covariates, labelers
         if asked not in self._tallies:
             wider = self._wider(covariates, labelers)
@@ -429,6 +439,61 @@ class SqlSource:
             return self._count_long(covariates, labelers)
         self._long[covariates, labelers] = arrays
         return arrays.tally
+
+    @property
+    def stays(self) -> bool:
+        """Whether the labels must stay in the engine: patterns that do not collapse, and too many for memory."""
+        look = self.look
+        return plan_words(len(look.labelers), len(look.answers.values)) is None and look.n_rows > MOST_LABELS
+
+    def totals(self) -> tuple[int, int, int]:
+        """Items, labels and items with gold, without more than these leaving the engine."""
+        if self._totals is None:
+            all_rows = self._lend({"k0": np.ones(len(self.look.said))}, None)
+            there = f"({self._items(['k0'], (), all_rows=all_rows)}) AS t WHERE k0 > 0"
+            found = self.session.query(
+                f"SELECT count(*) AS n, sum(k0) AS k, count(CASE WHEN gold >= 0 THEN 1 END) AS g FROM {there}"
+            ).to_pylist()[0]
+            self._totals = int(found["n"]), int(found["k"]), int(found["g"])
+        return self._totals
+
+    def passes(self, labelers: Sequence[str], classes: Sequence[str]) -> tuple[Passes, Tally]:
+        """The labels laid out for EM by passes, on labelers and classes that several rounds share, and the tally of
+        the items with gold."""
+        look = self.look
+        place, spot = ({name: p for p, name in enumerate(names)} for names in (labelers, classes))
+        people = np.array([place[name] for name in look.labelers], dtype=np.int64)
+        answers = np.array([spot[name] for name in self.values], dtype=np.int64)
+        own = np.asarray(look.said["cell"], np.int64)
+        shared = people[own // len(self.values)] * len(classes) + answers[own % len(self.values)]
+        all_rows = self._lend({"k0": np.ones(len(own)), "cell": shared.astype(np.int32)}, None)
+        items, labels, golden = (self._name(what) for what in ("pass_items", "pass_labels", "pass_golden"))
+        self.session.keep(items, self._items(["k0"], (), all_rows=all_rows))
+        facts = self._facts(items, "k0 > 0", (), None)
+        view = self._view("labels", ("item", "labeler", "label"), distinct=self._repeats > 0)
+        self.session.keep(
+            labels,
+            f"SELECT l.item AS item, CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {self._name('cells')} AS c "
+            "ON l.labeler = c.c_labeler AND l.label = c.c_label",
+        )
+        mean = facts["w_mean"] if self._weighted else 1.0
+        code = " ".join(f"WHEN {k} THEN {int(answers[k])}" for k in range(len(answers)))
+        weight = f"w / {literal(mean)}" if self._weighted else "1e0"
+        self.session.keep(
+            golden, f"SELECT item, CASE gold {code} ELSE -1 END AS gold, {weight} AS w FROM {items} WHERE k0 > 0"
+        )
+        about = self.session.query(f"SELECT item, gold, w FROM {golden} WHERE gold >= 0 ORDER BY item")
+        said = self.session.query(
+            f"SELECT l.item AS item, l.cell AS cell FROM {labels} AS l JOIN {golden} AS g ON l.item = g.item "
+            "WHERE g.gold >= 0 ORDER BY item, cell"
+        )
+        arrays = arrays_of_labels(about, said, tuple(labelers), tuple(classes), ())
+        if arrays is None:
+            self._refuse_clashes()
+            return self.passes(labelers, classes)
+        heaviest = facts["w_max"] / mean if self._weighted else 1.0
+        made = Passes(self.session, labels, golden, len(labelers) * len(classes), len(classes), heaviest)
+        return made, arrays.tally
 
 
 _FACTS = (("count", "n"), ("avg", "mean"), ("min", "min"), ("max", "max"))

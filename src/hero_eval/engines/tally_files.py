@@ -107,6 +107,12 @@ def _write(where: Path, tally: Tally, classes: list[str] | None, positive: str |
 class SavedSource:
     """Counts from a file behind the interface of the engines."""
 
+    stays = False
+
+    def totals(self) -> tuple[int, int, int]:
+        whole = self.tally()
+        return whole.n_items, whole.n_labels, whole.n_gold
+
     def __init__(self, path: Path, options: Options) -> None:
         import pyarrow.parquet as pq
 

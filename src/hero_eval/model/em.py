@@ -15,6 +15,9 @@ import numpy as np
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
 from hero_eval.model.patterns import Floats, Patterns
 
+Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
+"""The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
+
 _FIRST_REACH = 4.0
 MANY_LABELS = 1_000_000  # in patterns, from which on the compiled kernel pays for its start
 
@@ -123,12 +126,14 @@ def run_em(
     options: EMOptions,
     progress: Callable[[int, float], None] | None = None,
     pseudo: Floats | None = None,
+    expect: Expectation | None = None,
 ) -> tuple[Latent, EMReport]:
     """Climb from `start` until the likelihood, and by default the parameters too, stand still.
 
-    With `pseudo` it is the likelihood plus sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
+    `expect` is the E-step, where it is not one over `patterns`. With `pseudo` it is the likelihood plus
+    sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
     """
-    expect = _expectation(patterns, start)
+    expect = _expectation(patterns, start) if expect is None else expect
     n_states = start.n_states
 
     def of(vector: Floats) -> Latent:
@@ -152,8 +157,7 @@ def run_em(
     return of(found), report
 
 
-def _expectation(patterns: Patterns, start: Latent) -> Callable[[Latent], tuple[Floats, Floats, float]]:
-    """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
+def _expectation(patterns: Patterns, start: Latent) -> Expectation:
     if len(patterns.cells.indices) >= MANY_LABELS:
         from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
 

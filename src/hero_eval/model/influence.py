@@ -270,10 +270,9 @@ class Information:
         weak = np.maximum(diagonal, diagonal.max() * 1e-12)
         operator = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
         nearby = LinearOperator((size, size), matvec=lambda v: v / weak, dtype=np.float64)
-        solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
-        if status != 0:
-            raise FloatingPointError("the information of the reliabilities could not be inverted")
-        out: Floats = solved
+        with np.errstate(all="ignore"):  # a matrix that is not positive definite lets the iteration run away
+            solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
+        out: Floats = solved if status == 0 and np.isfinite(solved).all() else np.full(size, np.nan)
         return out
 
     def item_influence(self, direction: Floats) -> Floats:
