@@ -13,7 +13,7 @@ from hero_eval.engines.engine import Names
 from hero_eval.engines.tally import Tally, without_items
 from hero_eval.findings import Finding
 from hero_eval.model.moments import Forms, Moments, features
-from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns, sum_by
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns, count_rows, sum_by
 
 if TYPE_CHECKING:
     from hero_eval.round import Round
@@ -182,23 +182,18 @@ def arrays_of_labels(about: Any, labels: Any, labelers: Names, values: Names, co
 
     `about` has a row an item (gold, x0 ..., maybe w), `labels` a row a label (item, cell).
     """
-    cell = np.asarray(labels["cell"].to_numpy(), np.int64)
-    new = np.ones(len(cell), dtype=bool)
-    new[1:] = _changes(labels["item"].combine_chunks())
-    person = cell // len(values)
-    if (~new[1:] & (person[1:] == person[:-1])).any():
+    cell = np.asarray(labels["cell"].to_numpy(), np.int32)
+    same = ~_changes(labels["item"])
+    if (same & (cell[1:] // len(values) == cell[:-1] // len(values))).any():
         return None
-    item = np.cumsum(new) - 1
-    weight = np.asarray(about["w"].to_numpy(), np.float64) if "w" in about.column_names else None
-    patterns = count_patterns(
-        item,
-        person,
-        cell % len(values),
-        n_items=about.num_rows,
+    ends = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(cell)]])
+    patterns = count_rows(
+        cell,
+        ends,
         n_labelers=len(labelers),
         n_answers=len(values),
         gold=np.asarray(about["gold"].to_numpy(), np.int64),
-        weight=weight,
+        weight=np.asarray(about["w"].to_numpy(), np.float64) if "w" in about.column_names else None,
     )
     columns = [np.asarray(about[f"x{j}"].to_numpy(), np.float64) for j in range(len(covariates))]
     table = np.stack(columns, axis=1) if columns else np.zeros((about.num_rows, 0))
@@ -207,6 +202,9 @@ def arrays_of_labels(about: Any, labels: Any, labelers: Names, values: Names, co
 
 def _changes(column: Any) -> Bools:
     """Where a sorted column differs from the row before."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return np.asarray(pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False), np.bool_)
+    if pa.types.is_integer(column.type):
+        return np.asarray(np.diff(column.to_numpy()) != 0, np.bool_)
+    return np.asarray(pc.not_equal(column[1:], column[:-1]).to_numpy(), np.bool_)

@@ -181,8 +181,8 @@ def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[
     return Tally(
         labelers=tuple(labelers),
         values=tuple(values),
-        cells=patterns.cells.indices.astype(np.int64),
-        ends=patterns.cells.indptr.astype(np.int64),
+        cells=patterns.cells.indices,
+        ends=patterns.cells.indptr,
         gold=patterns.gold,
         items=patterns.items_of_row,
         weight=patterns.counts,

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 Bools = NDArray[np.bool_]
 
 # Two independent 64-bit sums make one key of 128 bits: with 10^9 items a collision has odds of about 10^-21.
 _KEY_SEED = 0x4845524F
+_KEY_BLOCK = 1 << 18
 _DENSE_CELLS = 200_000
 
 
@@ -160,11 +161,25 @@ def count_patterns(
 ) -> Patterns:
     """Count items into patterns. Labels come sorted by item; every item has at least one label."""
     cell = label_labeler * n_answers + label_answer
+    ends = np.searchsorted(label_item, np.arange(n_items + 1))
+    return count_rows(cell, ends, n_labelers=n_labelers, n_answers=n_answers, gold=gold, weight=weight)
+
+
+def count_rows(
+    cell: Ints,
+    ends: Ints,
+    *,
+    n_labelers: int,
+    n_answers: int,
+    gold: Ints | None = None,
+    weight: Floats | None = None,
+) -> Patterns:
+    """`count_patterns` for labels that are cells already; an item's are those from ends[i] to ends[i+1]."""
+    n_items = len(ends) - 1
     item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
     item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
-    starts = np.searchsorted(label_item, np.arange(n_items + 1))
-    first, row_of_item = group_rows(cell, starts, item_gold, n_labelers * n_answers)
-    indptr, chosen = take_rows(cell, starts, first)
+    first, row_of_item = group_rows(cell, ends, item_gold, n_labelers * n_answers)
+    indptr, chosen = take_rows(cell, ends, first)
     cells = sparse.csr_array((np.ones(len(chosen)), chosen, indptr), shape=(len(first), n_labelers * n_answers))
     return Patterns(
         cells=cells,
@@ -198,7 +213,15 @@ def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[N
     """Two random 64-bit numbers a cell, summed over an item's labels (wrapping), and its gold's added."""
     n_gold = int(gold.max(initial=-1)) + 2
     numbers = np.random.default_rng(_KEY_SEED).integers(0, 2**64, size=(2, n_cells + n_gold), dtype=np.uint64)
-    return tuple(np.add.reduceat(of[cell], starts) + of[n_cells + 1 + gold] for of in numbers)
+    keys = []
+    for of in numbers:
+        key = of[n_cells + 1 + gold]
+        for begin in range(0, len(starts), _KEY_BLOCK):  # a block at a time: a number a label would fill memory
+            here = starts[begin : begin + _KEY_BLOCK]
+            stop = starts[begin + _KEY_BLOCK] if begin + _KEY_BLOCK < len(starts) else len(cell)
+            key[begin : begin + _KEY_BLOCK] += np.add.reduceat(of[cell[here[0] : stop]], here - here[0])
+        keys.append(key)
+    return tuple(keys)
 
 
 def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
