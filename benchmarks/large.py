@@ -51,7 +51,7 @@ def billion(folder: Path) -> None:
     current, history = folder / "billion.parquet", folder / "history-10000000-10.parquet"
     try:
         make_labels(history, 10_000_000, 10, 0.02, seed=2)
-        make_labels(current, 1_000_000_000, 10, seed=5)
+        make_labels(current, 1_000_000_000, 10, seed=5, fresh=5_000_000)
         made = measure("estimate", current, history, "hero1", "duckdb", "6GB")
     finally:
         current.unlink(missing_ok=True)

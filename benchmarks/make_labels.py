@@ -9,6 +9,7 @@ one file can be the history of another.
 from __future__ import annotations
 
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +21,32 @@ _CHUNK = 1_000_000
 
 
 def make_labels(
-    path: Path, n_labels: int, n_labelers: int, gold_rate: float = 0.0, seed: int = 1, rate: float = 0.4
+    path: Path,
+    n_labels: int,
+    n_labelers: int,
+    gold_rate: float = 0.0,
+    seed: int = 1,
+    rate: float = 0.4,
+    fresh: int | None = None,
 ) -> None:
-    """Write the file, unless it is there."""
+    """Write the file, unless it is there. After `fresh` items labels repeat, under new ids: drawing takes longest."""
     if path.exists():
         return
     rng = np.random.default_rng(seed)
     partial = path.with_suffix(".partial")
     writer = None
-    for start in range(0, n_labels // EACH, _CHUNK):
-        table = _chunk(start, min(_CHUNK, n_labels // EACH - start), n_labelers, gold_rate, rate, rng)
-        writer = writer or pq.ParquetWriter(partial, table.schema)
+    drawn: list[pa.Table] = []
+    for number, start in enumerate(range(0, n_labels // EACH, _CHUNK)):
+        n_items = min(_CHUNK, n_labels // EACH - start)
+        if fresh is None or start < fresh:
+            table = _chunk(start, n_items, n_labelers, gold_rate, rate, rng)
+            drawn += [] if fresh is None else [table]
+        else:
+            table = drawn[number % len(drawn)].slice(0, n_items * EACH)
+            table = table.set_column(0, "item", pa.array(np.repeat(np.arange(start, start + n_items), EACH)))
+        writer = writer or pq.ParquetWriter(
+            partial, table.schema, use_dictionary=["labeler", "label"], column_encoding={"item": "DELTA_BINARY_PACKED"}
+        )
         writer.write_table(table)
     assert writer is not None
     writer.close()
@@ -47,7 +63,8 @@ def _chunk(
     block = n_labelers // EACH
     who = rng.integers(0, block, (n_items, EACH)) + block * np.arange(EACH)
     if n_labelers == 10:  # few enough for every choice of five
-        who = np.argsort(rng.random((n_items, n_labelers), dtype=np.float32), axis=1)[:, :EACH]
+        choices = np.array(list(combinations(range(n_labelers), EACH)))
+        who = choices[rng.integers(0, len(choices), n_items)]
     says = rng.random((n_items, EACH)) < np.where(truth[:, None], sensitivity[who], 1 - specificity[who])
     columns = {
         "item": np.repeat(np.arange(start, start + n_items), EACH),

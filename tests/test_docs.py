@@ -95,6 +95,7 @@ class TestRunBlocks:
         (DOCS / "reference.md", make_reference.sections, "make_reference"),
         (DOCS / "method.md", make_results.method_sections, "make_results"),
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
+        (DOCS / "large.md", make_results.large_sections, "make_results"),
     ],
     ids=["reference", "method", "readme"],
 )

@@ -126,7 +126,7 @@ def _read(path: Path, options: dict[str, Any]) -> Round:
 
 
 def _placed(path: Path, problem: Problem) -> Problem:
-    about_call = problem.message.startswith("classes=")
+    about_call = problem.message.startswith(("classes=", "engine is", "memory_limit ", "spark ", "engine='spark'"))
     if about_call or str(path) in problem.message or (path.is_file() and path.name in problem.message):
         return problem
     return Problem(problem.code, f"{path}: {problem.message}")

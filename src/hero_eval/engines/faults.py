@@ -157,6 +157,19 @@ def _clashes(tables: Mapping[str, Named], facts: Mapping[str, float], columns: S
     return problems
 
 
+def numeric_texts(session: Session, view: str, names: Sequence[str]) -> frozenset[str]:
+    """Those of some columns of text that hold numbers throughout, and at least one."""
+    missing = ", ".join(f"'{text}'" for text in sorted(MISSING))
+    shown = []
+    for position, name in enumerate(names):
+        column = f"trim({session.quoted(name)})"
+        shown.append(f"count(CASE WHEN {column} NOT IN ({missing}) THEN 1 END) AS said{position}")
+        shown.append(f"count(TRY_CAST({column} AS DOUBLE)) AS read{position}")
+    found = session.query(f"SELECT {', '.join(shown)} FROM {view} AS t").to_pylist()[0]
+    sound = [position for position in range(len(names)) if 0 < found[f"said{position}"] <= found[f"read{position}"]]
+    return frozenset(names[position] for position in sound)
+
+
 def _not_numeric(session: Session, view: str, name: str, place: str) -> list[Problem]:
     column, missing = session.quoted(name), ", ".join(f"'{text}'" for text in sorted(MISSING))
     bad: dict[str, Any] = session.query(

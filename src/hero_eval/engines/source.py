@@ -24,6 +24,7 @@ from hero_eval.engines.faults import (
     item_problems,
     labelled_twice,
     nameless_rows,
+    numeric_texts,
     outside_classes,
 )
 from hero_eval.engines.memory import ItemArrays, arrays_of_labels
@@ -124,9 +125,16 @@ class SqlSource:
         """Columns of numbers in the items table; of a single table only those that the caller named."""
         if self._home_of_items == "labels":
             return tuple(name for name in self.options.covariates if name in self.column_names())
-        columns = self._columns("items")
+        columns, texts = self._columns("items"), self._numeric_texts
         kinds = {name: columns[name].type for name in self.column_names()}
-        return tuple(name for name, kind in kinds.items() if is_number(kind) or str(kind) == "bool")
+        return tuple(name for name, kind in kinds.items() if is_number(kind) or str(kind) == "bool" or name in texts)
+
+    @cached_property
+    def _numeric_texts(self) -> frozenset[str]:
+        """Columns of the items that are text by type, as all of a CSV file are, but numbers by what they say."""
+        columns = self._columns("items")
+        texts = [name for name in self.column_names() if "str" in str(columns[name].type)]
+        return numeric_texts(self.session, self._view("items", texts), texts) if texts else frozenset()
 
     def notes(self) -> tuple[Finding, ...]:
         return self._notes

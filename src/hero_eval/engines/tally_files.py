@@ -17,6 +17,7 @@ import numpy as np
 
 from hero_eval.engines.counting import tally_of
 from hero_eval.engines.engine import Names
+from hero_eval.engines.large import LargeRound
 from hero_eval.engines.tally import Tally, add
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding
@@ -51,8 +52,7 @@ def save_counts(
     """Write rounds as counts of answer patterns, which is all that a later estimate needs of its history.
 
     The file is read by `read_round`. Saving [the old counts, a new round] adds the round without reading the old ones
-    again. `covariates` are the columns whose sums are kept, for HERO-2; without it those that all rounds have as counts
-    already.
+    again. `covariates` are the columns whose sums are kept, for HERO-2; without it those that the old counts have.
     """
     several = [rounds] if isinstance(rounds, Round) else list(rounds)
     if not several or not all(isinstance(one, Round) for one in several):
@@ -61,11 +61,17 @@ def save_counts(
     if where.suffix.lower() != ".parquet":
         raise wrong("E201", f"the path is {str(path)!r}. Its name ends in .parquet")
     classes = common_classes(several)
-    wanted = None if covariates is None else tuple(covariates)
+    wanted = _counted_already(several) if covariates is None else tuple(covariates)
     tally = add([tally_of(one, wanted) for one in several])
     given = any(one.classes_given is not None for one in several)
     positive = next((one.positive for one in several if one.positive is not None), None)
     _write(where, tally, list(classes) if given else None, positive)
+
+
+def _counted_already(rounds: Sequence[Round]) -> Names:
+    """The covariates that the rounds have sums of: adding a round must not lose those of the others."""
+    tallies = [one.tally() for one in rounds if isinstance(one, LargeRound)]
+    return next((one.moments.names for one in tallies if one.moments is not None), ())
 
 
 def _write(where: Path, tally: Tally, classes: list[str] | None, positive: str | None) -> None:
