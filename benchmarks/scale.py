@@ -58,11 +58,16 @@ def main() -> None:
             row = row_of(given.folder, n_labels, n_labelers)
             rows.append(row)
             print("  ".join(_shown(row.get(name)) for name in names), flush=True)
-    if given.output is not None:
-        with given.output.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, names)
-            writer.writeheader()
-            writer.writerows({name: _rounded(row.get(name, "")) for name in names} for row in rows)
+            if given.output is not None:
+                write(given.output, names, rows)
+
+
+def write(output: Path, names: list[str], rows: list[dict[str, Any]]) -> None:
+    """The rows so far: a run takes long, and may be stopped."""
+    with output.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, names)
+        writer.writeheader()
+        writer.writerows({name: _rounded(row.get(name, "")) for name in names} for row in rows)
 
 
 def _rounded(value: Any) -> Any:

@@ -15,7 +15,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -133,9 +132,10 @@ class Watched(spark_engine.SparkEngine):
 
 def estimate(paths: list[Path], **options: Any) -> dict[str, hero.Estimate]:
     now, past = (hero.read_round(path, covariates=["x"], **options) for path in paths)
+    asked: dict[str, dict[str, Any]] = {"hero1": {}, "hero2": {"covariates": ["x"]}}
     return {
         method: hero.estimate_rate(now, past, method=method, interval="influence", **given)
-        for method, given in (("hero1", {}), ("hero2", {"covariates": ["x"]}))
+        for method, given in asked.items()
     }
 
 
@@ -181,4 +181,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

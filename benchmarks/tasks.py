@@ -70,7 +70,7 @@ def estimate(current: str, history: str, methods: str, engine: str = "duckdb", l
     past, now = hero.read_round(history, **options), hero.read_round(current, **options)
     out: dict[str, Any] = {}
     for method in methods.split("+"):
-        asked = {"covariates": covariates} if method == "hero2" else {}
+        asked: dict[str, Any] = {"covariates": covariates} if method == "hero2" else {}
         made = hero.estimate_rate(now, past, method=method, interval="influence", **asked)
         out[method] = {"value": made.value, "std_error": made.std_error, "interval": made.interval()}
     return {"seconds": time.perf_counter() - start, "estimates": out, "items": now.n_items}

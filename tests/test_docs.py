@@ -97,7 +97,7 @@ class TestRunBlocks:
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
         (DOCS / "large.md", make_results.large_sections, "make_results"),
     ],
-    ids=["reference", "method", "readme"],
+    ids=["reference", "method", "readme", "large"],
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)
