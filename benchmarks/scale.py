@@ -4,7 +4,8 @@
 
 For each size, from one run: one sequential read of the file (the floor), Parquet to a HERO-1 estimate with interval,
 a fit of history alone, plain numpy's EM and crowd-kit's Dawid-Skene; the latter two for a few iterations, as seconds an
-iteration. Every measurement is a process of its own, with its peak memory.
+iteration. Every measurement is a process of its own, with its peak memory; its packages are loaded before the clock
+starts.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from hero_eval.findings import Finding, name_some
 from hero_eval.model.patterns import Floats
@@ -56,7 +56,7 @@ def value_findings(
 
 def moved_finding(names: Sequence[str], kept: Sequence[int], z: Floats, level: float = 0.05) -> Finding | None:
     """A mean that moved by more than chance allows (`level` over all covariates) is carried straight into HERO-2."""
-    bound = stats.norm.isf(level / 2 / max(len(z), 1))
+    bound = -special.ndtri(level / 2 / max(len(z), 1))
     moved = [names[c] for c, value in zip(kept, z, strict=True) if abs(value) > bound]
     if not moved:
         return None
