@@ -65,7 +65,7 @@ def estimate(current: str, history: str, methods: str, engine: str = "duckdb", l
 
     import hero_eval as hero
     import hero_eval.engines.source
-    import hero_eval.targets.rate  # noqa: F401
+    import hero_eval.targets.rate
 
     loaded = hero.estimate_rate
     start = time.perf_counter()
