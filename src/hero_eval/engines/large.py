@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from hero_eval.engines.engine import Names, Source
 from hero_eval.engines.tally import Tally
-from hero_eval.errors import InputError, Problem, wrong
+from hero_eval.errors import InputError, wrong
 from hero_eval.reading.columns import absent
 from hero_eval.reading.values import count_of
 from hero_eval.round import Round
@@ -98,9 +98,3 @@ class LargeRound(Round):
         import html
 
         return f"<div>{html.escape(repr(self))}</div>"
-
-
-def lacks_columns(one: Round, names: Names) -> Problem | None:
-    """A covariate that the round cannot give."""
-    lacking = [name for name in names if not one.has_column(name)]
-    return absent(one.name, "column", lacking[0], one.column_names) if lacking else None
