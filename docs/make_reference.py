@@ -28,6 +28,7 @@ FUNCTIONS = (
     "estimate_moderation",
     "compare_methods",
     "backtest",
+    "save_counts",
 )
 CLASSES = ("Round", "Reliability", "Estimate", "Family", "Comparison", "Backtest", "Moderation", "Finding")
 ERRORS = ("HeroError", "InputError", "SupportError")
@@ -144,6 +145,8 @@ DO_ABOUT_ERRORS: Mapping[str, str] = {
     "E204": "Leave the option out, or take the method that uses it.",
     "E205": "Give all rounds the same classes and the same positive class.",
     "E206": "Give what the message names: a history, or covariates.",
+    "E211": 'Read the rounds with `engine="memory"` if they fit, or ask without what needs single items.',
+    "E212": "Install the extra that the message names, give the engine more memory, or look at its own log.",
     "E301": "Add a past round in which some of these labelers took part.",
     "E302": "Have an expert answer a random part of a past round.",
     "E303": "Give the current round labels.",

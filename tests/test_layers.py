@@ -26,7 +26,7 @@ FLOW: dict[str, set[str]] = {
     "frames": {"errors"},
     "reading": _BASE,
     "round": {*_BASE, "reading"},
-    "engines": {"model", "round"},
+    "engines": {*_BASE, "model", "reading", "round"},
     "confidence": {"model"},
     "estimate": {*_BASE, "confidence", "model"},
     "methods": {*_BASE, "model"},
@@ -63,10 +63,10 @@ FLOW: dict[str, set[str]] = {
 """Which rooms each room may import, besides itself. Rooms that only render may import all but the command."""
 
 RENDERS = {"charts", "cli", "report", "web"}
-BACK_DOORS = {("reading/tables.py", "round")}
-"""`read_round` makes a Round, so its module names the class; it loads it when called."""
+BACK_DOORS = {("reading/tables.py", "round"), ("reading/tables.py", "engines")}
+"""`read_round` makes a Round, here or on an engine, so its module names them; it loads them when called."""
 
-HEAVY = ("numpy", "scipy", "pyarrow", "sklearn", "pandas", "polars", "narwhals", "duckdb", "rich", "typer")
+HEAVY = ("numpy", "scipy", "pyarrow", "sklearn", "pandas", "polars", "narwhals", "duckdb", "numba", "rich", "typer")
 
 
 def room_of(path: Path) -> str:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hero_eval.engines.tally_files import save_counts
     from hero_eval.errors import HeroError, InputError, SupportError
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
@@ -45,6 +46,7 @@ _HOMES = {
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "reliability",
     "read_round": "reading.tables",
+    "save_counts": "engines.tally_files",
 }
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "estimate_win_rate",
     "fit_reliability",
     "read_round",
+    "save_counts",
 ]
 
 

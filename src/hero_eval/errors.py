@@ -36,6 +36,8 @@ CATALOGUE: dict[str, str] = {
     "E204": "an option does not fit this method or target",
     "E205": "the rounds do not share their classes",
     "E206": "the method needs something that was not given",
+    "E211": "the round is kept without its items, which this asks for",
+    "E212": "an engine is missing, or failed",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

@@ -188,6 +188,26 @@ def labelers(data: Data, *, as_json: bool) -> None:
     )
 
 
+def count(data: Data, output: Path, *, as_json: bool) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing)
+        assert rounds.history is not None
+        doing.say("Counting")
+        hero.save_counts(rounds.history, output, covariates=rounds.covariates)
+        saved = hero.read_round(output)
+        found = {
+            "schema_version": SCHEMA_VERSION,
+            "target": "count",
+            "output": str(output),
+            "items": saved.n_items,
+            "labels": saved.n_labels,
+            "labelers": len(saved.labelers),
+            "gold": saved.n_gold,
+            "covariates": list(saved.column_names),
+        }
+    show_json(found) if as_json else show(pages.counted(found))
+
+
 def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
     """The rows of `Reliability.frame`, each with a word for the labeler's quality; an unknown error is None."""
     from hero_eval.reliability import UNINFORMATIVE

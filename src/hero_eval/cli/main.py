@@ -82,6 +82,9 @@ def estimate(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     by: given.By = None,
     fail_below: given.FailBelow = None,
     fail_above: given.FailAbove = None,
@@ -89,9 +92,18 @@ def estimate(
 ) -> None:
     """How often the gold answer would be the positive class, with an interval."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, positive, covariates, text)
+    data = Data(
+        [current],
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=Where(engine, memory_limit, spark),
+    )
     actions.estimate(
         data,
         actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
@@ -130,16 +142,28 @@ def compare(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     fail_below: given.FailBelow = None,
     fail_above: given.FailAbove = None,
     json: given.AsJson = False,
 ) -> None:
     """Every method on one round, or the difference between two models."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
     rounds = [a] if b is None else [a, b]
-    data = Data(rounds, history or (), column or (), classes, positive, covariates, text)
+    data = Data(
+        rounds,
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=Where(engine, memory_limit, spark),
+    )
     actions.compare(
         data,
         actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
@@ -179,15 +203,27 @@ def winrate(
     seed: given.Seed = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     fail_below: given.FailBelow = None,
     fail_above: given.FailAbove = None,
     json: given.AsJson = False,
 ) -> None:
     """How often model A wins side by side against model B."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, None, covariates, text)
+    data = Data(
+        [current],
+        history or (),
+        column or (),
+        classes,
+        None,
+        covariates,
+        text,
+        where=Where(engine, memory_limit, spark),
+    )
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
     actions.win_rate(
         data,
@@ -221,13 +257,18 @@ def moderation(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     json: given.AsJson = False,
 ) -> None:
     """Prevalence of violations, and precision and recall of the flags."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, positive, covariates, text, flag, one_positive=True)
+    where = Where(engine, memory_limit, spark)
+    paths, named = [current], column or ()
+    data = Data(paths, history or (), named, classes, positive, covariates, text, flag, one_positive=True, where=where)
     actions.moderation(data, actions.Ask(method, penalty, level, interval, cluster, replicates, seed), as_json=json)
 
 
@@ -240,13 +281,17 @@ def labelers(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     json: given.AsJson = False,
 ) -> None:
     """How reliable each labeler is."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    actions.labelers(Data((), history, column or (), classes, positive, one_positive=True), as_json=json)
+    where = Where(engine, memory_limit, spark)
+    actions.labelers(Data((), history, column or (), classes, positive, one_positive=True, where=where), as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero check rounds/may --history rounds/april")
@@ -258,13 +303,44 @@ def check(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     json: given.AsJson = False,
 ) -> None:
     """What a round holds, what is wrong with it, and what could be estimated."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    actions.check(Data([path], history or (), column or (), classes, positive), as_json=json)
+    where = Where(engine, memory_limit, spark)
+    actions.check(Data([path], history or (), column or (), classes, positive, where=where), as_json=json)
+
+
+@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero count rounds/april history.parquet -o history.parquet")
+def count(
+    rounds: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="ROUND", help=f"Rounds, each {given.ROUND}; or counts of earlier ones.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The .parquet file to write.", show_default=False)
+    ],
+    covariates: given.Covariates = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
+    json: given.AsJson = False,
+) -> None:
+    """Keep rounds as counts, which serve as history without being read again."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data, Where
+
+    where = Where(engine, memory_limit, spark)
+    actions.count(Data((), rounds, column or (), classes, None, covariates, where=where), output, as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero backtest rounds/*")

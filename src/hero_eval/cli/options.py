@@ -62,6 +62,33 @@ Positives = Annotated[
         show_default=False,
     ),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Who counts the labels: memory, duckdb or spark; without it memory, and duckdb for large files.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="How much memory DuckDB may use, such as 4GB; the rest goes to disk.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+Spark = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The Spark master that counts the labels, such as spark://host:7077.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
 Method = Annotated[
     str | None,
     typer.Option(
