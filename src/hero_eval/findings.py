@@ -28,6 +28,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
     "F203": ("warning", "labelers whose reliability rests on no gold of some class"),
+    "F204": ("warning", "a labeler's reliability differs between rounds"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
     "F302": ("warning", "the estimate lies on the edge"),
@@ -47,6 +48,10 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold together"),
+    # the store
+    "F601": ("warning", "a judge changed and is a new labeler"),
+    "F602": ("note", "who a judge is was not always said"),
+    "F603": ("note", "experts who differ gave no gold"),
 }
 
 
