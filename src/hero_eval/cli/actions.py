@@ -168,7 +168,11 @@ def labelers(data: Data, *, as_json: bool) -> None:
         assert rounds.history is not None
         doing.say("Learning from history")
         result = hero.fit_reliability(rounds.history, progress=doing.step)
-        rows = labeler_rows(result)
+    show_labelers(result, as_json=as_json)
+
+
+def show_labelers(result: Reliability, *, as_json: bool) -> None:
+    rows = labeler_rows(result)
     if not as_json:
         show(pages.labelers(result, rows))
         return
