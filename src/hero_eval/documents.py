@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+SCHEMA_VERSION = 1
+"""The version of the layout of all documents."""
+
 
 def plain(value: Any) -> Any:
     """Only what JSON knows; unknown numbers are null."""

@@ -14,7 +14,7 @@ from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION
+from hero_eval.documents import SCHEMA_VERSION
 
 GATE_CLOSED = 4
 

@@ -14,7 +14,7 @@ from hero_eval.cli.inputs import mapping, split
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION
+from hero_eval.documents import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from hero_eval.store.log import Entry

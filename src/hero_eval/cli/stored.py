@@ -165,7 +165,8 @@ def labelers(chosen: FromStore, data: Data, *, as_json: bool) -> None:
 def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: bool) -> None:
     """Each round by itself, and who drifts."""
     from hero_eval.cli import store_pages
-    from hero_eval.estimate import SCHEMA_VERSION, check_level
+    from hero_eval.documents import SCHEMA_VERSION
+    from hero_eval.estimate import check_level
     from hero_eval.over_time import reliability_over_time
 
     check_level(level)

@@ -214,7 +214,7 @@ def _files(table: Any) -> list[dict[str, Any]]:
     """Path, size and batch of each file."""
     import pyarrow as pa
 
-    actions = pa.table(table.get_add_actions(flatten=True))
+    actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()  # pa.table loads pandas
     keep = [column for column in ("path", "size_bytes", "partition.batch") if column in actions.column_names]
     found: list[dict[str, Any]] = actions.select(keep).to_pylist()
     return sorted(found, key=lambda file: str(file["path"]))
@@ -224,23 +224,21 @@ def _read_files(
     place: Place, name: str, table: Any, files: Sequence[Mapping[str, Any]], columns: Sequence[str] | None
 ) -> Any:
     import pyarrow as pa
-    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq  # not pyarrow.dataset, which loads pandas
 
     with guarded(place, f"reading {name}"):
-        schema = pa.schema(table.schema().to_arrow())
-        partitions = table.metadata().partition_columns
-        schema = pa.schema([one for one in schema if one.name not in partitions])
         if not files:
-            empty = schema.empty_table()
+            partitions = table.metadata().partition_columns
+            empty = pa.schema([one for one in pa.schema(table.schema()) if one.name not in partitions]).empty_table()
             return empty if columns is None else empty.select(list(columns))
-        place.bytes_read += sum(int(file["size_bytes"]) for file in files)
-        paths = [str(file["path"]) for file in files]
-        place.files_read += [f"{name}/{path}" for path in paths]
-        form = ds.ParquetFileFormat()
         filesystem = _filesystem(place, name)
-        fragments = [form.make_fragment(path, filesystem) for path in paths]
-        rows = ds.FileSystemDataset(fragments, schema, form, filesystem)
-        return rows.to_table(columns=None if columns is None else list(columns))
+        parts = []
+        for file in files:
+            place.bytes_read += int(file["size_bytes"])
+            place.files_read.append(f"{name}/{file['path']}")
+            with filesystem.open_input_file(str(file["path"])) as stream:
+                parts.append(pq.ParquetFile(stream).read(columns=None if columns is None else list(columns)))
+        return pa.concat_tables(parts)
 
 
 def _filesystem(place: Place, name: str) -> Any:

@@ -89,13 +89,32 @@ def read_log(place: delta.Place, version: int | None = None) -> tuple[Log, Any]:
     if version is not None and not 0 <= version <= now:
         raise wrong("E201", f"version is {version}. The store has the versions 0 to {now}")
     upto = now if version is None else version
-    rows = delta.read_rows(place, "rounds", table=table).sort_by("version").to_pylist()
+    rows = sorted(_plain_rows(delta.read_rows(place, "rounds", table=table)), key=lambda row: int(row["version"]))
     return Log(tuple(_entry(row) for row in rows if row["version"] <= upto), upto), table
+
+
+def _plain_rows(table: Any) -> list[dict[str, Any]]:
+    """Rows with the moment as microseconds: pyarrow would load pandas to make it a datetime."""
+    import pyarrow as pa
+
+    moments = pa.chunked_array([chunk.view(pa.int64()) for chunk in table["written"].chunks], pa.int64())
+    rows: list[dict[str, Any]] = table.set_column(table.column_names.index("written"), "written", moments).to_pylist()
+    return rows
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
     classes = row["classes"]
-    return Entry(**{**row, "batches": tuple(row["batches"]), "classes": None if classes is None else tuple(classes)})
+    return Entry(
+        **{
+            **row,
+            "batches": tuple(row["batches"]),
+            "classes": None if classes is None else tuple(classes),
+            "written": _EPOCH + datetime.timedelta(microseconds=row["written"]),
+        }
+    )
 
 
 def commit(place: delta.Place, make: Callable[[Log], Entry]) -> Entry:

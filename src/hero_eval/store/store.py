@@ -53,9 +53,11 @@ def open_store(
 ) -> Store:
     """The store at a path, as it is now or as it was at a version (which can then only be read)."""
     place = delta.place_of(path, storage_options)
-    store = Store(place, version)
-    store.log()
-    return store
+    if version is None:
+        delta.open_table(place, "rounds")
+    else:
+        read_log(place, version)
+    return Store(place, version)
 
 
 @dataclass(frozen=True)
