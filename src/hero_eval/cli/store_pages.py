@@ -136,7 +136,7 @@ def what_came(export: Export) -> Page:
         ("answers", ", ".join(map(repr, export.answers[:12]))),
         ("gold", f"{export.n_gold:,}"),
         ("columns", ", ".join(export.columns) or "none"),
-        *((f"dropped: {reason}", f"{count:,}") for reason, count in export.dropped.items()),
+        ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
     ]
     return [Line(f"{export.origin}", strong=True, whole=True), Facts(facts)]
 
