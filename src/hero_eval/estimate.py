@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.confidence import Curve
-from hero_eval.documents import SCHEMA_VERSION
+from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMReport

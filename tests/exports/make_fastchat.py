@@ -34,15 +34,26 @@ class _Conversation:
     def append_message(self, role: str, text: str) -> None:
         self.messages.append((role, text))
 
+
 HERE = Path(__file__).parent
 
 
 def main() -> None:
     common.chat_completion_openai = _judge
-    pair = {"name": "pair-v2", "type": "pairwise", "system_prompt": "", "output_format": "[[A]]",
-            "prompt_template": "{question} {answer_a} {answer_b}"}
-    single = {"name": "single-v1", "type": "single", "system_prompt": "", "output_format": "[[rating]]",
-              "prompt_template": "{question} {answer}"}
+    pair = {
+        "name": "pair-v2",
+        "type": "pairwise",
+        "system_prompt": "",
+        "output_format": "[[A]]",
+        "prompt_template": "{question} {answer_a} {answer_b}",
+    }
+    single = {
+        "name": "single-v1",
+        "type": "single",
+        "system_prompt": "",
+        "output_format": "[[rating]]",
+        "prompt_template": "{question} {answer}",
+    }
     for name in ("fastchat_pair.jsonl", "fastchat_single.jsonl"):
         (HERE / name).unlink(missing_ok=True)
     for number in range(1, 9):
@@ -82,12 +93,24 @@ def _judge(model: str, conv: object, temperature: float, max_tokens: int, api_di
 def human() -> None:
     rows = []
     for number in range(1, 7):
-        for judge, winner in (("author_1", "model_a" if number % 2 else "model_b"), ("expert_17", "tie"), ("expert_3", "model_a")):
+        for judge, winner in (
+            ("author_1", "model_a" if number % 2 else "model_b"),
+            ("expert_17", "tie"),
+            ("expert_3", "model_a"),
+        ):
             swap = judge == "expert_3"
-            rows.append({
-                "question_id": 80 + number, "model_a": "beta" if swap else "alpha", "model_b": "alpha" if swap else "beta",
-                "winner": winner, "judge": judge, "conversation_a": [], "conversation_b": [], "turn": 1,
-            })
+            rows.append(
+                {
+                    "question_id": 80 + number,
+                    "model_a": "beta" if swap else "alpha",
+                    "model_b": "alpha" if swap else "beta",
+                    "winner": winner,
+                    "judge": judge,
+                    "conversation_a": [],
+                    "conversation_b": [],
+                    "turn": 1,
+                }
+            )
     (HERE / "mt_bench_human.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 

@@ -23,7 +23,9 @@ def main() -> None:
         Sample(id=f"q{n}", input=f"What is {n} plus {n}?", target=str(2 * n), metadata={"topic": "sums"})
         for n in range(1, 7)
     ]
-    said = [ModelOutput.from_content("mockllm/model", str(2 * n) if n % 3 else "the answer is 99") for n in range(1, 13)]
+    said = [
+        ModelOutput.from_content("mockllm/model", str(2 * n) if n % 3 else "the answer is 99") for n in range(1, 13)
+    ]
     for one in said:  # counting tokens would need a download
         one.usage = ModelUsage(input_tokens=5, output_tokens=2, total_tokens=7)
     with tempfile.TemporaryDirectory() as folder:

@@ -42,15 +42,22 @@ def main() -> None:
         if number <= 6:
             annotations.append({**_annotation(number, 3, result(truth)), "ground_truth": True})
         prediction = PredictionValue(model_version="judge-v3", score=0.9, result=[])
-        predictions = [{**json.loads(prediction.model_dump_json(exclude_none=True)), "result": result(truth if number % 4 else other)}]
-        tasks.append({
-            "id": number,
-            "data": {"prompt": f"draw a cat, number {number} — naïve", "length": number * 10},
-            "annotations": annotations,
-            "predictions": predictions,
-            "meta": {},
-            "project": 7,
-        })
+        predictions = [
+            {
+                **json.loads(prediction.model_dump_json(exclude_none=True)),
+                "result": result(truth if number % 4 else other),
+            }
+        ]
+        tasks.append(
+            {
+                "id": number,
+                "data": {"prompt": f"draw a cat, number {number} — naïve", "length": number * 10},
+                "annotations": annotations,
+                "predictions": predictions,
+                "meta": {},
+                "project": 7,
+            }
+        )
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "in"
         source.mkdir()

@@ -12,7 +12,7 @@ from pathlib import Path
 from langfuse.api.commons.types import CategoricalScore, NumericScore
 
 HERE = Path(__file__).parent
-WHEN = dt.datetime(2026, 11, 9, 12, tzinfo=dt.timezone.utc)
+WHEN = dt.datetime(2026, 11, 9, 12, tzinfo=dt.UTC)
 
 
 def scores() -> list:
@@ -25,8 +25,16 @@ def scores() -> list:
         out.append(_score(f"eval-{number}", number, "correctness-judge", "EVAL", truth, None))
     out.append(
         NumericScore(
-            id="latency-0", trace_id="trace-0", name="latency", source="API", value=1.5, timestamp=WHEN,
-            created_at=WHEN, updated_at=WHEN, environment="default", metadata={},
+            id="latency-0",
+            trace_id="trace-0",
+            name="latency",
+            source="API",
+            value=1.5,
+            timestamp=WHEN,
+            created_at=WHEN,
+            updated_at=WHEN,
+            environment="default",
+            metadata={},
         )
     )
     return out

@@ -13,8 +13,8 @@ from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
-from hero_eval.errors import wrong
 from hero_eval.documents import SCHEMA_VERSION
+from hero_eval.errors import wrong
 
 GATE_CLOSED = 4
 

@@ -10,7 +10,6 @@ import typer
 ROUND = "a folder with labels, gold and items, or one table"
 
 
-
 def some(*paths: Path | None) -> list[Path]:
     """The paths that were given."""
     return [path for path in paths if path is not None]

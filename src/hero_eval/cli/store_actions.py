@@ -13,8 +13,8 @@ from hero_eval.cli import store_pages as pages
 from hero_eval.cli.inputs import mapping, split
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
-from hero_eval.errors import wrong
 from hero_eval.documents import SCHEMA_VERSION
+from hero_eval.errors import wrong
 
 if TYPE_CHECKING:
     from hero_eval.store.log import Entry
@@ -208,7 +208,9 @@ def restore(path: str, name: str, *, as_json: bool) -> None:
 
 
 def _show_change(entry: Entry, page: Any, *, as_json: bool) -> None:
-    show_json({"schema_version": SCHEMA_VERSION, "action": entry.action, "round": _row(entry)}) if as_json else show(page)
+    show_json({"schema_version": SCHEMA_VERSION, "action": entry.action, "round": _row(entry)}) if as_json else show(
+        page
+    )
 
 
 def reproduce(path: str, estimate: str) -> None:

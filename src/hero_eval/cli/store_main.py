@@ -58,7 +58,18 @@ def add(
     from hero_eval.cli import store_actions
 
     about = store_actions.NewRound(
-        round, model, question, date, gold, gold_source, labelers, expert or (), column or (), classes, positive, exist_ok
+        round,
+        model,
+        question,
+        date,
+        gold,
+        gold_source,
+        labelers,
+        expert or (),
+        column or (),
+        classes,
+        positive,
+        exist_ok,
     )
     store_actions.add(store, path, about, as_json=json)
 
@@ -129,7 +140,18 @@ def import_(
     from hero_eval.cli import store_actions
 
     about = store_actions.NewRound(
-        round, model, question, date, gold, gold_source, labelers, expert or (), column or (), classes, positive, exist_ok
+        round,
+        model,
+        question,
+        date,
+        gold,
+        gold_source,
+        labelers,
+        expert or (),
+        column or (),
+        classes,
+        positive,
+        exist_ok,
     )
     how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run)
     store_actions.import_file(store, file, how, about, as_json=json)

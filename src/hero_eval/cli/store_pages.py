@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def made(path: str, given: str) -> Page:
-    return [Line(f"Made an empty store: {path}", whole=True), Line(f"Add a round: hero add PATH --round NAME --store {given}")]
+    return [
+        Line(f"Made an empty store: {path}", whole=True),
+        Line(f"Add a round: hero add PATH --round NAME --store {given}"),
+    ]
 
 
 def added(result: Added) -> Page:

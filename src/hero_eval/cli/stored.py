@@ -39,14 +39,18 @@ class FromStore:
             raise wrong("E206", "no round is named. Give a folder or a file, or a round of the store: --round NAME")
         chosen = self.question or self.models or self.since or self.before
         if path is not None and chosen:
-            raise wrong("E204", "--from-question, --from-model, --since and --before need a round of the store: --round")
+            raise wrong(
+                "E204", "--from-question, --from-model, --since and --before need a round of the store: --round"
+            )
         return path is None
 
     def history(self, data: Data) -> hero.History:
         """The choice of past rounds; --history names rounds of the store here."""
         named = tuple(str(path) for path in data.history)
         if named and (self.question or self.models or self.since or self.before):
-            raise wrong("E204", "--history names the past rounds, so nothing is left to choose by question, model or date.")
+            raise wrong(
+                "E204", "--history names the past rounds, so nothing is left to choose by question, model or date."
+            )
         return hero.History(self.question, self.models, self.since, self.before, named)
 
 

@@ -302,7 +302,9 @@ def pack_items(items: Any) -> tuple[Any, list[list[str]]]:
         else:
             texts[name] = plain(column).cast(pa.string())
         kinds.append([name, str(column.type)])
-    weight = items["weight"].cast(pa.float64()) if "weight" in items.column_names else pa.nulls(len(items), pa.float64())
+    weight = (
+        items["weight"].cast(pa.float64()) if "weight" in items.column_names else pa.nulls(len(items), pa.float64())
+    )
     packed = {
         "item": items["item"].cast(pa.string()),
         "weight": weight,
@@ -366,9 +368,11 @@ def unpack_items(table: Any, columns: Sequence[Sequence[str]]) -> Any:
 
 
 def _native(kind: str) -> Any:
-    """The type that a stored column gets back; what is not a number stays text."""
+    """The type that a stored column gets back; what is neither number nor moment stays text."""
     import pyarrow as pa
 
+    if kind == "date32[day]" or (kind.startswith("timestamp[") and "tz" not in kind):
+        return pa.type_for_alias(kind)
     if kind in ("bool", "float", "double", "halffloat") or kind.startswith(("int", "uint")):
         return pa.float32() if kind == "halffloat" else pa.type_for_alias(kind)
     return None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import uniform
 from typing import Any
@@ -196,10 +197,26 @@ def tidy(place: Place, name: str) -> None:
         return
 
 
-def read_rows(place: Place, name: str, columns: Sequence[str] | None = None, table: Any = None) -> Any:
-    """All rows of a small table, as a pyarrow table."""
+def read_rows(
+    place: Place, name: str, columns: Sequence[str] | None = None, table: Any = None
+) -> list[dict[str, Any]]:
+    """All rows of a small table."""
     opened = open_table(place, name) if table is None else table
-    return _read_files(place, name, opened, _files(opened), columns)
+    found = _read_files(place, name, opened, _files(opened), columns)
+    moments = [name for name in found.column_names if str(found.schema.field(name).type).startswith("timestamp")]
+    for moment in moments:  # pyarrow would load pandas to make datetimes of them
+        found = found.set_column(found.column_names.index(moment), moment, _microseconds(found[moment]))
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return [{**row, **{name: _EPOCH + timedelta(microseconds=row[name]) for name in moments}} for row in rows]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _microseconds(column: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64())
 
 
 def read_batches(place: Place, name: str, batches: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:

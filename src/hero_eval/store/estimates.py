@@ -39,13 +39,15 @@ class Asked:
 
     def to_dict(self) -> dict[str, Any]:
         chosen = {key: value for key, value in asdict(self.history).items() if value}
-        given = {key: value for key, value in self.options.items() if value is not None}
+        given = {key: value for key, value in sorted(self.options.items()) if value is not None}
         out = {"command": self.command, "round": self.round, "other": self.other, "history": chosen, "options": given}
         return dict(plain(out))
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Asked:
-        chosen = {key: tuple(of) if isinstance(of, list) else of for key, of in saved["history"].items()}
+        chosen: dict[str, Any] = {
+            key: tuple(of) if isinstance(of, list) else of for key, of in saved["history"].items()
+        }
         return cls(saved["command"], saved["round"], saved["other"], History(**chosen), saved["options"])
 
 
@@ -164,8 +166,7 @@ def save(store: Store, recorded: Recorded) -> None:
 
 
 def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = delta.read_rows(store._place, "estimates", columns).to_pylist()
-    return rows
+    return delta.read_rows(store._place, "estimates", columns)
 
 
 def listed_estimates(store: Store) -> list[dict[str, Any]]:
@@ -197,9 +198,14 @@ def reproduce(store: Store, estimate: str, progress: Progress | None = None) -> 
     again = make(store, asked, progress, version=row["store_version"])
     if again.text != row["document"]:
         differing = _differences(json.loads(row["document"]), plain(again.document))
-        by = f" It was made by hero-eval {row['package']}, this is {__version__}." if row["package"] != __version__ else ""
+        by = (
+            f" It was made by hero-eval {row['package']}, this is {__version__}."
+            if row["package"] != __version__
+            else ""
+        )
         raise wrong(
-            "E408", f"estimate {row['estimate']} came out differently in {name_some(differing, 6)}.{by} The record stays."
+            "E408",
+            f"estimate {row['estimate']} came out differently in {name_some(differing, 6)}.{by} The record stays.",
         )
     return again
 

@@ -89,20 +89,8 @@ def read_log(place: delta.Place, version: int | None = None) -> tuple[Log, Any]:
     if version is not None and not 0 <= version <= now:
         raise wrong("E201", f"version is {version}. The store has the versions 0 to {now}")
     upto = now if version is None else version
-    rows = sorted(_plain_rows(delta.read_rows(place, "rounds", table=table)), key=lambda row: int(row["version"]))
+    rows = sorted(delta.read_rows(place, "rounds", table=table), key=lambda row: int(row["version"]))
     return Log(tuple(_entry(row) for row in rows if row["version"] <= upto), upto), table
-
-
-def _plain_rows(table: Any) -> list[dict[str, Any]]:
-    """Rows with the moment as microseconds: pyarrow would load pandas to make it a datetime."""
-    import pyarrow as pa
-
-    moments = pa.chunked_array([chunk.view(pa.int64()) for chunk in table["written"].chunks], pa.int64())
-    rows: list[dict[str, Any]] = table.set_column(table.column_names.index("written"), "written", moments).to_pylist()
-    return rows
-
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
@@ -112,7 +100,6 @@ def _entry(row: Mapping[str, Any]) -> Entry:
             **row,
             "batches": tuple(row["batches"]),
             "classes": None if classes is None else tuple(classes),
-            "written": _EPOCH + datetime.timedelta(microseconds=row["written"]),
         }
     )
 
@@ -146,7 +133,8 @@ def checked_name(what: str, name: str) -> str:
     """A name that a person can read back and a path can hold."""
     if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise wrong(
-            "E201", f"{what} is {name!r}. It is a name of 1 to {LONGEST_NAME} printable characters, no space at the ends"
+            "E201",
+            f"{what} is {name!r}. It is a name of 1 to {LONGEST_NAME} printable characters, no space at the ends",
         )
     return name
 

@@ -176,8 +176,10 @@ class Store:
     def _labeler_rows(self, log: Log) -> list[dict[str, Any]]:
         batches = batches_of(list(log.live().values()))
         order = {batch: position for position, batch in enumerate(batches)}
-        rows: list[dict[str, Any]] = delta.read_rows(self._place, "labelers").to_pylist()
-        return sorted((row for row in rows if row["batch"] in order), key=lambda one: (order[one["batch"]], one["name"]))
+        rows = delta.read_rows(self._place, "labelers")
+        return sorted(
+            (row for row in rows if row["batch"] in order), key=lambda one: (order[one["batch"]], one["name"])
+        )
 
     def _rows(self, entry: Entry) -> Rows:
         """All that is stored of a round."""
@@ -534,6 +536,10 @@ def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> 
     """A past round that was named; E204 if it is not past."""
     row = log.find(name)
     if row not in past:
-        what = "the current round itself" if row.round == current.round else f"not before {current.round!r} ({current.date})"
+        what = (
+            "the current round itself"
+            if row.round == current.round
+            else f"not before {current.round!r} ({current.date})"
+        )
         raise wrong("E204", f"round {name!r} ({row.date}) is {what}, so it cannot be history. Name earlier rounds.")
     return row

@@ -201,7 +201,9 @@ def _fill(name: str, opened: Opening, asked: Asked) -> None:
 def _finish(name: str, why: str, opened: Opening, asked: Asked) -> Export:
     """The chosen answers as tables, and the rest by the reason why it is dropped."""
     con = opened.con
-    con.execute("UPDATE answers SET dropped = 'nobody is named as its labeler' WHERE labeler IS NULL AND dropped IS NULL")
+    con.execute(
+        "UPDATE answers SET dropped = 'nobody is named as its labeler' WHERE labeler IS NULL AND dropped IS NULL"
+    )
     con.execute("UPDATE answers SET dropped = 'it is about no item' WHERE item IS NULL AND dropped IS NULL")
     con.execute("UPDATE answers SET dropped = 'no answer' WHERE trim(coalesce(answer, '')) = '' AND dropped IS NULL")
     _choose_fields(opened, asked)

@@ -38,7 +38,9 @@ def _fill(opened: Opening, _asked: Asked) -> None:
         FROM scores"""
     )
     said, edited = _GRADES.format("(v ->> '$')"), _GRADES.format("(sc ->> '$.value')")
-    options = "list_filter(CAST(coalesce(run -> '$.scorers', '[]'::JSON) AS JSON[]), lambda o: o ->> '$.name' = scorer)[1]"
+    options = (
+        "list_filter(CAST(coalesce(run -> '$.scorers', '[]'::JSON) AS JSON[]), lambda o: o ->> '$.name' = scorer)[1]"
+    )
     con.execute(
         f"""INSERT INTO answers
         SELECT item, scorer || coalesce('.' || part, ''), {said}, FALSE,

@@ -9,11 +9,13 @@ _KEYS = {"traceId", "name", "source"}
 
 
 def _fits(opened: Opening) -> bool:
-    return _KEYS <= set(opened.keys) or (opened.exists("$.data[0].traceId") and opened.exists("$.data[0].name"))
+    return set(opened.keys) >= _KEYS or (opened.exists("$.data[0].traceId") and opened.exists("$.data[0].name"))
 
 
 def _fill(opened: Opening, _asked: Asked) -> None:
-    opened.con.execute("CREATE TABLE scores AS SELECT number, json AS s FROM records WHERE NOT json_exists(json, '$.data')")
+    opened.con.execute(
+        "CREATE TABLE scores AS SELECT number, json AS s FROM records WHERE NOT json_exists(json, '$.data')"
+    )
     opened.expect("json -> '$.data'", ["ARRAY"], "data")
     opened.con.execute(
         "INSERT INTO scores SELECT number, unnest(CAST(json -> '$.data' AS JSON[])) FROM records "

@@ -78,7 +78,7 @@ def open_export(file: Path) -> Opening:
             raise wrong("E102", f"{file} is empty (0 bytes). Export it again.")
     except OSError as error:
         raise wrong("E103", f"{file} cannot be read: {error.strerror or error}.") from error
-    con = duckdb.connect(":memory:")
+    con: Any = duckdb.connect(":memory:")
     con.execute("SET preserve_insertion_order = true")
     name = file.name.lower()
     try:

@@ -33,7 +33,7 @@ def rows(opened: Opening) -> Any:
     for key in sorted(keys, key=lambda name: opened.keys.index(name) if name in opened.keys else len(opened.keys)):
         path = key.replace("'", "''").replace('"', '\\"')
         name = key.replace('"', '""')
-        parts.append(f"json ->> '$.\"{path}\"' AS \"{name}\"")
+        parts.append(f'json ->> \'$."{path}"\' AS "{name}"')
     return opened.con.sql(f"SELECT {', '.join(parts)} FROM records ORDER BY number").to_arrow_table()
 
 

@@ -14,10 +14,13 @@ MOST_ANSWERS = 20
 
 
 def _fits(opened: Opening) -> bool:
-    flat = opened.table is not None or not opened.con.execute(
-        "SELECT count(*) FROM records, unnest(json_keys(json)) AS k(key) "
-        "WHERE json_type(json, '$.\"' || key || '\"') IN ('OBJECT', 'ARRAY')"
-    ).fetchone()[0]
+    flat = (
+        opened.table is not None
+        or not opened.con.execute(
+            "SELECT count(*) FROM records, unnest(json_keys(json)) AS k(key) "
+            "WHERE json_type(json, '$.\"' || key || '\"') IN ('OBJECT', 'ARRAY')"
+        ).fetchone()[0]
+    )
     return flat and "item" in names(opened, None, ("item",)) and bool(_labelers(opened, Asked()))
 
 
@@ -47,12 +50,17 @@ def _fill(opened: Opening, asked: Asked) -> None:
     table, con = rows(opened), opened.con
     item = names(opened, asked.columns, ("item",)).get("item")
     if item is None:
-        raise wrong("E104", f"{opened.file} has no column 'item'. Columns: {listed(list(opened.keys))}. Map it: --column item=...")
+        raise wrong(
+            "E104",
+            f"{opened.file} has no column 'item'. Columns: {listed(list(opened.keys))}. Map it: --column item=...",
+        )
     chosen = list(asked.labeler_columns) if asked.labeler_columns is not None else _labelers(opened, asked)
     absent = [name for name in chosen if name not in table.column_names]
     if absent or not chosen:
         what = f"--labeler-columns names {listed(absent)}" if absent else "no column looks like a labeler's"
-        raise wrong("E104", f"{opened.file}: {what}. Columns: {listed(list(opened.keys))}. Name them: --labeler-columns")
+        raise wrong(
+            "E104", f"{opened.file}: {what}. Columns: {listed(list(opened.keys))}. Name them: --labeler-columns"
+        )
     con.register("plain", table)
     for name in chosen:
         con.execute(
