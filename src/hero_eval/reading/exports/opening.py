@@ -39,7 +39,7 @@ class Opening:
 
     def exists(self, path: str) -> bool:
         """Whether the first record has something at this JSON path."""
-        if not self.n_records:
+        if not self.n_records or self.table is not None:
             return False
         row = self.con.execute("SELECT json_exists(json, ?) FROM records ORDER BY number LIMIT 1", [path]).fetchone()
         return bool(row[0])
@@ -84,11 +84,8 @@ def open_export(file: Path) -> Opening:
     try:
         if name.endswith(".eval"):
             _load_packed_log(file, con)
-        elif name.endswith(".parquet"):
-            return _load_table(file, con)
         elif name.endswith(tuple(ENDINGS)):
-            table = read_table(file)
-            return Opening(file, con, tuple(table.column_names), table.num_rows, table)
+            return _load_table(file, con)
         else:
             _load_json(file, con)
     except duckdb.Error as error:
@@ -115,12 +112,10 @@ def _load_json(file: Path, con: Any) -> None:
 
 
 def _load_table(file: Path, con: Any) -> Opening:
-    """Parquet, with its rows as JSON too, since some tools write lists into it."""
+    """A table, with its rows as JSON for whoever asks: some tools write their records as tables."""
     table = read_table(file)
     con.register("incoming", table)
-    con.execute(
-        "CREATE TABLE records AS SELECT row_number() OVER () AS number, to_json(incoming) AS json FROM incoming"
-    )
+    con.execute("CREATE VIEW records AS SELECT row_number() OVER () AS number, to_json(incoming) AS json FROM incoming")
     return Opening(file, con, tuple(table.column_names), table.num_rows, table)
 
 
