@@ -81,7 +81,10 @@ def command(*arguments: str) -> float:
 def measure(path: Path, rounds: int) -> dict[str, float]:
     last = f"r{rounds - 1:04d}"
     whole = size(path)
-    found = {"MB in the store": whole / 1e6, "seconds of hero rounds": min(command("rounds", "--store", str(path)) for _ in range(5))}
+    found = {
+        "MB in the store": whole / 1e6,
+        "seconds of hero rounds": min(command("rounds", "--store", str(path)) for _ in range(5)),
+    }
     store = hero.open_store(path)
     start = time.perf_counter()
     one = store.round(last)

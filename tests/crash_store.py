@@ -25,18 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import deltalake  # (these are loaded before forking, but not used by the parent)
-import deltalake.exceptions  # noqa: F401
+import deltalake.exceptions
 import duckdb  # noqa: F401
 import numpy as np
 import pandas  # noqa: F401  (pyarrow loads it)
 import pyarrow as pa
-import pyarrow.compute  # noqa: F401
-import pyarrow.parquet  # noqa: F401
+import pyarrow.compute
+import pyarrow.parquet
 import scipy.stats  # noqa: F401
 
 import hero_eval as hero
 import hero_eval.store.estimates
-import hero_eval.targets.rate  # noqa: F401  (loaded before forking)
+import hero_eval.targets.rate
 from hero_eval.reading.exports.imports import read_export
 
 ITEMS = 40
@@ -50,7 +50,9 @@ def tables(seed: int, part: str) -> dict[str, pa.Table]:
     items = [f"i{k:03d}" for k in range(ITEMS)]
     truth = rng.integers(0, 2, ITEMS)
     people = ("ann", "bob", "cat") if part == "early" else ("dan",)
-    rows = [(items[k], who, str(truth[k] if rng.random() < 0.8 else 1 - truth[k])) for who in people for k in range(ITEMS)]
+    rows = [
+        (items[k], who, str(truth[k] if rng.random() < 0.8 else 1 - truth[k])) for who in people for k in range(ITEMS)
+    ]
     known = range(0, 20) if part == "early" else range(20, 30)
     return {
         "labels": pa.table({name: [row[c] for row in rows] for c, name in enumerate(("item", "labeler", "label"))}),
@@ -111,7 +113,12 @@ def changes(path: str, state: State, number: int, rng: random.Random) -> tuple[s
     live = [name for name, (_, _, gone) in state["rounds"].items() if not gone]
     gone = [name for name, (_, _, away) in state["rounds"].items() if away]
     early = [name for name in live if state["rounds"][name][0] == 3 * ITEMS]
-    kinds = ["add", "import"] + ["merge"] * bool(early) + ["remove", "estimate"] * (len(live) > 2) + ["restore"] * bool(gone)
+    kinds = (
+        ["add", "import"]
+        + ["merge"] * bool(early)
+        + ["remove", "estimate"] * (len(live) > 2)
+        + ["restore"] * bool(gone)
+    )
     kind = rng.choice(kinds)
     name = f"round-{number}"
     if kind == "add":
@@ -123,7 +130,11 @@ def changes(path: str, state: State, number: int, rng: random.Random) -> tuple[s
         return kind, name, lambda: _add(path, name, int(name.split("-")[1]), "late")
     if kind == "estimate":
         name = rng.choice(early or live)
-        return kind, None, lambda: hero.open_store(path).estimate(name, level=0.5 + number / 1e4, method="majority_vote").estimate
+        return (
+            kind,
+            None,
+            lambda: hero.open_store(path).estimate(name, level=0.5 + number / 1e4, method="majority_vote").estimate,
+        )
     name = rng.choice(live if kind == "remove" else gone)
     return kind, name, lambda: getattr(hero.open_store(path), kind)(name).version
 

@@ -147,7 +147,12 @@ def test_ground_truth_by_a_labeler_is_refused(tmp_path: Path) -> None:
 # Plain tables
 
 LONG = pd.DataFrame(
-    {"prompt_id": ["p1", "p1", "p2", "p2"], "rater": ["a", "b", "a", "b"], "rating": [1, 0, 1, 1], "topic": ["x", "x", "y", "y"]}
+    {
+        "prompt_id": ["p1", "p1", "p2", "p2"],
+        "rater": ["a", "b", "a", "b"],
+        "rating": [1, 0, 1, 1],
+        "topic": ["x", "x", "y", "y"],
+    }
 )
 WIDE = pd.DataFrame(
     {
@@ -287,7 +292,9 @@ WRONG: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
         ("responses", lambda whole: [{**whole[0], "responses": [1]}, *whole[1:]]),
         ("responses", lambda whole: [{**whole[0], "responses": {"relevant": "yes"}}, *whole[1:]]),
     ],
-    "argilla_flat.json": [("relevant.responses", lambda whole: [{**whole[0], "relevant.responses": "yes"}, *whole[1:]])],
+    "argilla_flat.json": [
+        ("relevant.responses", lambda whole: [{**whole[0], "relevant.responses": "yes"}, *whole[1:]])
+    ],
     "langfuse.json": [
         ("a score", lambda whole: {**whole, "data": [whole["data"][0], 7]}),
         ("traceId", lambda whole: {**whole, "data": [{**whole["data"][0], "traceId": 5}, *whole["data"][1:]]}),

@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from make_rounds import codes, labels_given, some_gold, tables_of
 from make_rounds import binary_answers as answers_of
+from make_rounds import codes, labels_given, some_gold, tables_of
 
 import hero_eval as hero
 from hero_eval.reading.frames import from_frames
@@ -365,7 +365,9 @@ def test_gold_by_a_judged_labeler_is_refused(store: Store, whose: str) -> None:
     assert repr(whose) in str(error)
     assert store.rounds() == []
     judged(2, "v1", store, "b")
-    other = pa.table({**given["labels"].to_pydict(), "labeler": [f"x{who}" for who in given["labels"]["labeler"].to_pylist()]})
+    other = pa.table(
+        {**given["labels"].to_pydict(), "labeler": [f"x{who}" for who in given["labels"]["labeler"].to_pylist()]}
+    )
     gold = given["gold"].append_column("source", pa.array([whose] * given["gold"].num_rows))
     if whose == "j0":  # a judge's word is no gold in any round
         assert refused(lambda: store.add(other, round="c", gold=gold)).code == "E405"
@@ -375,7 +377,11 @@ def test_gold_by_a_judged_labeler_is_refused(store: Store, whose: str) -> None:
 
 def test_what_experts_said_is_gold(store: Store) -> None:
     frame = pd.DataFrame(
-        {"item": list("aabbcc") * 2, "labeler": ["j1", "j2"] * 3 + ["lead-1", "lead-2"] * 3, "label": [0, 1] * 3 + [0, 0, 1, 1, 0, 1]}
+        {
+            "item": list("aabbcc") * 2,
+            "labeler": ["j1", "j2"] * 3 + ["lead-1", "lead-2"] * 3,
+            "label": [0, 1] * 3 + [0, 0, 1, 1, 0, 1],
+        }
     )
     added = store.add(frame, round="r", experts=["lead-*"])
     assert [one.code for one in added.findings] == ["F603"]
@@ -462,7 +468,9 @@ def test_duckdb_reads_the_files(store: Store) -> None:
     store.remove("a")
     con = duckdb.connect()
     for name in ("rounds", "labels"):
-        con.execute(f"CREATE VIEW {name} AS FROM read_parquet('{store.path}/{name}/**/*.parquet', hive_partitioning = true)")
+        con.execute(
+            f"CREATE VIEW {name} AS FROM read_parquet('{store.path}/{name}/**/*.parquet', hive_partitioning = true)"
+        )
     query = """
         WITH last AS (SELECT unnest(batches) AS batch FROM (
             SELECT * FROM rounds QUALIFY row_number() OVER (PARTITION BY round ORDER BY version DESC) = 1)
@@ -556,7 +564,9 @@ except hero.HeroError as error:
 def test_a_full_disk_loses_nothing(store: Store) -> None:
     """Half a round would be left behind. (A limit on the file size stands in for a disk that is full.)"""
     add(store, "a", 1, question="q")
-    done = subprocess.run([sys.executable, "-c", LIMITED, store.path], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, store.path], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.stdout.startswith("E406"), done.stderr
     assert "Free some space" in done.stdout
     assert [row.round for row in store.rounds()] == ["a"]
@@ -593,7 +603,9 @@ def test_a_read_only_folder_can_be_read(store: Store) -> None:
             place.chmod(0o755)
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        done = subprocess.run([sys.executable, "-c", READ_ONLY, store.path], capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, store.path], capture_output=True, text=True, check=False, timeout=60
+        )
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -17,8 +17,8 @@ from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import wrong
 
 if TYPE_CHECKING:
+    from hero_eval.store.adding import Added
     from hero_eval.store.log import Entry
-    from hero_eval.store.store import Added
 
 
 @dataclass(frozen=True)

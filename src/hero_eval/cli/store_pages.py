@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from hero_eval.cli import words
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Table, remarks
+from hero_eval.reading.values import listed
+
+LONGEST_NAME = 40
 
 if TYPE_CHECKING:
     from hero_eval.over_time import OverTime
     from hero_eval.reading.exports.imports import Export
+    from hero_eval.store.adding import Added
     from hero_eval.store.log import Entry
-    from hero_eval.store.store import Added
 
 
 def made(path: str, given: str) -> Page:
@@ -135,13 +138,17 @@ def what_came(export: Export) -> Page:
         ("tool", f"{export.tool} ({export.why})"),
         ("items", f"{export.n_items:,}"),
         ("labels", f"{export.n_labels:,}"),
-        ("labelers", f"{len(export.labeler_names)}: {', '.join(export.labeler_names[:12])}"),
-        ("answers", ", ".join(map(repr, export.answers[:12]))),
+        ("labelers", f"{len(export.labeler_names)}: {listed([_short(name) for name in export.labeler_names])}"),
+        ("answers", ", ".join(repr(_short(answer)) for answer in export.answers[:12])),
         ("gold", f"{export.n_gold:,}"),
         ("columns", ", ".join(export.columns) or "none"),
         ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
     ]
     return [Line(f"{export.origin}", strong=True, whole=True), Facts(facts)]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def nothing_changed() -> Line:

@@ -65,7 +65,7 @@ def estimate(
     other: str | None = None,
     **extra: Any,
 ) -> None:
-    """Ask the store, show, record, and let the gate decide; in this order, so that nothing is lost if recording fails."""
+    """Ask the store, show, record, let the gate decide; in this order, so that a number is seen if recording fails."""
     from hero_eval.store.estimates import asked_of, make, save
 
     assert stored.round is not None

@@ -184,7 +184,7 @@ def _items_together(tables: Sequence[Any], where: str) -> Any:
             values = f"{show(column, settled.rows[code])} and {show(column, row)}"
             message = (
                 f"{where}, items column {name!r}, has different values for {count_of(len(settled.clashes), 'item')}, "
-                f"for example item {ids.text(code)!r}: {values}. Keep the value that is stored, or remove the round first."
+                f"for example item {ids.text(code)!r}: {values}. Keep the value that is stored, or remove the round."
             )
             problems.append(Problem("E114", message))
     if problems:

@@ -197,9 +197,7 @@ def tidy(place: Place, name: str) -> None:
         return
 
 
-def read_rows(
-    place: Place, name: str, columns: Sequence[str] | None = None, table: Any = None
-) -> list[dict[str, Any]]:
+def read_rows(place: Place, name: str, columns: Sequence[str] | None = None, table: Any = None) -> list[dict[str, Any]]:
     """All rows of a small table."""
     opened = open_table(place, name) if table is None else table
     found = _read_files(place, name, opened, _files(opened), columns)

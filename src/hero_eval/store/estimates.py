@@ -87,7 +87,7 @@ def asked_of(command: str, round: str, options: Mapping[str, Any]) -> Asked:
 def make(store: Store, asked: Asked, progress: Progress | None = None, version: int | None = None) -> Recorded:
     """The answer from the store as it is, or as it was at a version."""
     log = store.log()
-    then = Store(store._place, log.version if version is None else version)
+    then = Store(store.place, log.version if version is None else version)
     current = then.find(asked.round)
     past = then.history_of(asked.round, asked.history)
     result = _answer(then, asked, current, past, progress)
@@ -161,12 +161,12 @@ def save(store: Store, recorded: Recorded) -> None:
         "document": recorded.text,
         "written": datetime.datetime.now(datetime.UTC),
     }
-    delta.append(store._place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
-    delta.tidy(store._place, "estimates")
+    delta.append(store.place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
+    delta.tidy(store.place, "estimates")
 
 
 def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    return delta.read_rows(store._place, "estimates", columns)
+    return delta.read_rows(store.place, "estimates", columns)
 
 
 def listed_estimates(store: Store) -> list[dict[str, Any]]:

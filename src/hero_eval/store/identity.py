@@ -46,7 +46,7 @@ class Labeler:
 
 
 def read_labelers(source: Source | None, names: Sequence[str]) -> dict[str, Labeler]:
-    """What the labelers table says of these labelers; the others are known by name only. E104, E201 or E114 if wrong."""
+    """What the labelers table says of these labelers; others are known by name only. E104, E201 or E114 if wrong."""
     found = {name: Labeler(name, name) for name in names}
     if source is None:
         return found

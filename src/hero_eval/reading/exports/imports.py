@@ -34,6 +34,9 @@ TOOLS = {
 }
 """Names of `--from`, and the files beside this one, in the order in which they are tried."""
 
+LONGEST_ANSWER = 500
+"""What is longer is a text, not one of a few possible answers."""
+
 ANSWERS = """CREATE TABLE answers (
     item VARCHAR, labeler VARCHAR, answer VARCHAR, gold BOOLEAN, dropped VARCHAR, field VARCHAR,
     kind VARCHAR, model VARCHAR, prompt VARCHAR, settings VARCHAR)"""
@@ -206,6 +209,10 @@ def _finish(name: str, why: str, opened: Opening, asked: Asked) -> Export:
     )
     con.execute("UPDATE answers SET dropped = 'it is about no item' WHERE item IS NULL AND dropped IS NULL")
     con.execute("UPDATE answers SET dropped = 'no answer' WHERE trim(coalesce(answer, '')) = '' AND dropped IS NULL")
+    con.execute(
+        f"UPDATE answers SET dropped = 'an answer of more than {LONGEST_ANSWER} characters' "
+        f"WHERE length(answer) > {LONGEST_ANSWER} AND dropped IS NULL"
+    )
     _choose_fields(opened, asked)
     dropped = dict(con.execute("SELECT dropped, count(*) FROM answers WHERE dropped IS NOT NULL GROUP BY 1").fetchall())
     kept = "FROM answers WHERE dropped IS NULL"

@@ -52,8 +52,9 @@ def _fill(opened: Opening, _asked: Asked) -> None:
                 json_type(sc, '$.history[0].provenance') = 'OBJECT' AS edits_only FROM given
               WHERE json_type(first_value) <> 'OBJECT'
               UNION ALL
-              SELECT item, scorer, run, first_value -> ('$."' || part || '"'), part, FALSE FROM
-                (SELECT *, unnest(json_keys(first_value)) AS part FROM given WHERE json_type(first_value) = 'OBJECT'))"""
+              SELECT item, scorer, run, first_value -> ('$."' || part || '"'), part, FALSE
+              FROM (SELECT *, unnest(json_keys(first_value)) AS part FROM given
+                    WHERE json_type(first_value) = 'OBJECT'))"""
     )
     con.execute(
         f"""INSERT INTO answers

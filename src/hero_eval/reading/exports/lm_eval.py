@@ -23,9 +23,10 @@ def _fill(opened: Opening, _asked: Asked) -> None:
     con.execute(
         f"""INSERT INTO answers
         SELECT json ->> '$.doc_id',
-            metric || CASE WHEN coalesce(json ->> '$.filter', 'none') = 'none' THEN '' ELSE ',' || (json ->> '$.filter') END,
+            metric || CASE WHEN coalesce(json ->> '$.filter', 'none') = 'none' THEN ''
+                           ELSE ',' || (json ->> '$.filter') END,
             json ->> ('$."' || metric || '"'), FALSE,
-            CASE WHEN json_type(json, '$."' || metric || '"') NOT IN ('DOUBLE', 'UBIGINT', 'BIGINT', 'BOOLEAN', 'VARCHAR')
+            CASE WHEN json_type(json, '$."' || metric || '"') IN ('ARRAY', 'OBJECT')
                  THEN 'a metric that is not a single value' END,
             NULL, 'judge', NULL, NULL, NULL
         FROM (SELECT json, unnest(CASE WHEN json_type(json, '$.metrics') = 'ARRAY'

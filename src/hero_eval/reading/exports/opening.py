@@ -45,7 +45,7 @@ class Opening:
         return bool(row[0])
 
     def expect(self, sql: str, kinds: Sequence[str], what: str, table: str = "records") -> None:
-        """E103 unless this expression is of one of these JSON types, or absent, in every row of a table with `number`."""
+        """E103 unless this expression is of one of these JSON types, or absent, in every row of the table."""
         allowed = ", ".join(f"'{kind}'" for kind in kinds)
         query = (
             f"SELECT count(*), min(number), any_value(json_type({sql})) FROM {table} "
@@ -55,8 +55,8 @@ class Opening:
         if count:
             raise wrong(
                 "E103",
-                f"{self.file} cannot be read: {what} is {_word(found)} where {_word(kinds[0])} was expected, in {count} "
-                f"of {self.n_records} records, first in record {first}. Export it again.",
+                f"{self.file} cannot be read: {what} is {_word(found)} where {_word(kinds[0])} was expected, {count} "
+                f"times, first in record {first} of {self.n_records}. Export it again.",
             )
 
 

@@ -10,6 +10,8 @@ from hero_eval.reading.exports.imports import Asked, Tool
 from hero_eval.reading.exports.opening import Opening
 
 NEEDED = ("item", "labeler", "label")
+UNKNOWN = "NULL, NULL, NULL, NULL, NULL, NULL"
+"""A plain table drops nothing, has one question, and does not say who its labelers are."""
 
 
 def names(opened: Opening, columns: Mapping[str, str] | None, wanted: tuple[str, ...]) -> dict[str, str]:
@@ -52,7 +54,7 @@ def _fill(opened: Opening, asked: Asked) -> None:
     item, labeler, label = (quoted(ours[name]) for name in NEEDED)
     con.execute(
         f"INSERT INTO answers SELECT CAST({item} AS VARCHAR), CAST({labeler} AS VARCHAR), CAST({label} AS VARCHAR), "
-        "FALSE, NULL, NULL, NULL, NULL, NULL, NULL FROM plain"
+        f"FALSE, {UNKNOWN} FROM plain"
     )
     described = [name for name in table.column_names if name not in ours.values()]
     fill_gold(opened, item, described, asked)
@@ -69,10 +71,10 @@ def fill_gold(opened: Opening, item: str, described: list[str], asked: Asked) ->
     gold = _gold_name(opened, asked)
     if gold in described:
         source = "CAST(source AS VARCHAR)" if "source" in described else "'gold column'"
+        value = f"CAST({quoted(gold or '')} AS VARCHAR)"
         opened.con.execute(
-            f"INSERT INTO answers SELECT DISTINCT CAST({item} AS VARCHAR), {source}, CAST({quoted(gold or '')} AS VARCHAR), "
-            f"TRUE, NULL, NULL, NULL, NULL, NULL, NULL FROM plain WHERE trim(coalesce(CAST({quoted(gold or '')} AS "
-            "VARCHAR), '')) <> ''"
+            f"INSERT INTO answers SELECT DISTINCT CAST({item} AS VARCHAR), {source}, {value}, TRUE, {UNKNOWN} "
+            f"FROM plain WHERE trim(coalesce({value}, '')) <> ''"
         )
 
 

@@ -6,7 +6,7 @@ from hero_eval.errors import wrong
 from hero_eval.reading.arrays import encode_answers
 from hero_eval.reading.exports.imports import Asked, Tool
 from hero_eval.reading.exports.opening import Opening
-from hero_eval.reading.exports.plain_long import describe, fill_gold, names, quoted, rows
+from hero_eval.reading.exports.plain_long import UNKNOWN, describe, fill_gold, names, quoted, rows
 from hero_eval.reading.values import canonical, is_binary, listed
 
 MOST_ANSWERS = 20
@@ -63,9 +63,10 @@ def _fill(opened: Opening, asked: Asked) -> None:
         )
     con.register("plain", table)
     for name in chosen:
+        value = f"CAST({quoted(name)} AS VARCHAR)"
         con.execute(
-            f"INSERT INTO answers SELECT CAST({quoted(item)} AS VARCHAR), $name, CAST({quoted(name)} AS VARCHAR), FALSE, "
-            f"NULL, NULL, NULL, NULL, NULL, NULL FROM plain WHERE trim(coalesce(CAST({quoted(name)} AS VARCHAR), '')) <> ''",
+            f"INSERT INTO answers SELECT CAST({quoted(item)} AS VARCHAR), $name, {value}, FALSE, {UNKNOWN} FROM plain "
+            f"WHERE trim(coalesce({value}, '')) <> ''",
             {"name": name},
         )
     rest = [name for name in table.column_names if name not in (item, *chosen)]
