@@ -40,6 +40,7 @@ studies: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/paper_grid.py
 	$(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/store.py
 
 clean:
 	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -36,7 +36,7 @@ class FromStore:
         if path is not None and self.round is not None:
             raise wrong("E204", f"both {path} and --round {self.round} are named. Name files, or a round of the store.")
         if path is None and self.round is None:
-            raise wrong("E206", "no round is named. Give a folder or a file, or a round of the store: --round NAME")
+            raise wrong("E206", "no round is named. Give CURRENT, a folder or a file, or a round of the store: --round NAME")
         chosen = self.question or self.models or self.since or self.before
         if path is not None and chosen:
             raise wrong(
@@ -130,9 +130,19 @@ def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
     with activity() as doing:
         if data.history:
             return list(read_rounds(data, doing).history or ())
-        store = hero.open_store(chosen.store)
+        store = _store_instead_of_files(chosen.store)
         doing.say(f"Reading {chosen.store}")
         return [store.read(row, positive=data.positive, classes=split(data.classes)) for row in _fitting(store, chosen)]
+
+
+def _store_instead_of_files(path: str) -> hero.Store:
+    """The store; if there is none, files may have been meant."""
+    try:
+        return hero.open_store(path)
+    except hero.InputError as error:
+        if error.code != "E401":
+            raise
+        raise wrong("E401", f"{error.problems[0].message}. Or name past rounds: hero labelers HISTORY") from error
 
 
 def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:

@@ -27,11 +27,12 @@ _FOREVER = {
     "delta.logRetentionDuration": "interval 36500 days",
     "delta.deletedFileRetentionDuration": "interval 36500 days",
     "delta.appendOnly": "true",
+    "delta.checkpointInterval": "20",
 }
 TRIES = 100
 """How often a commit is tried anew when other writers were faster."""
 
-SMALL_FILES = 64
+SMALL_FILES = 16
 """From this many on, the files of a table of few rows are put together into one."""
 
 
@@ -43,6 +44,8 @@ class Place:
     options: Mapping[str, str] | None = None
     bytes_read: int = 0
     files_read: list[str] = field(default_factory=list)
+    small: dict[tuple[str, int], list[dict[str, Any]]] = field(default_factory=dict)
+    """Rows of small tables at the version that was read last, so that one change reads them once."""
 
     @property
     def is_local(self) -> bool:
@@ -200,6 +203,16 @@ def tidy(place: Place, name: str) -> None:
 def read_rows(place: Place, name: str, columns: Sequence[str] | None = None, table: Any = None) -> list[dict[str, Any]]:
     """All rows of a small table."""
     opened = open_table(place, name) if table is None else table
+    version = (name, int(opened.version()))
+    if version not in place.small or columns is not None:
+        rows = _read_small(place, name, columns, opened)
+        if columns is not None:
+            return rows
+        place.small = {key: of for key, of in place.small.items() if key[0] != name} | {version: rows}
+    return place.small[version]
+
+
+def _read_small(place: Place, name: str, columns: Sequence[str] | None, opened: Any) -> list[dict[str, Any]]:
     found = _read_files(place, name, opened, _files(opened), columns)
     moments = [name for name in found.column_names if str(found.schema.field(name).type).startswith("timestamp")]
     for moment in moments:  # pyarrow would load pandas to make datetimes of them
