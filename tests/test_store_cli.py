@@ -212,6 +212,38 @@ def test_round_names_are_completed(place: Path) -> None:
     assert done.stdout.split() == ["2026-w45", "2026-w46"], done.stderr
 
 
+# Examples
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.mark.parametrize(("limit", "code"), [("0.3", 0), ("0.1", 4)])
+def test_the_release_gate_of_the_examples(tmp_path: Path, limit: str, code: int) -> None:
+    for name, call in (("hero", '-m hero_eval.cli.main "$@"'), ("python", '"$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\nexec {sys.executable} {call}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "LIMIT": limit, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", str(EXAMPLES / "release_gate.sh")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert strict((tmp_path / "estimate.json").read_text(encoding="utf-8"))["target"] == "rate"
+
+
+def test_the_notebook_of_the_examples_runs() -> None:
+    cells = json.loads((EXAMPLES / "store_notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert names["over_time"].points
+
+
 # Labelers over time
 
 

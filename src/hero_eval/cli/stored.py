@@ -36,7 +36,9 @@ class FromStore:
         if path is not None and self.round is not None:
             raise wrong("E204", f"both {path} and --round {self.round} are named. Name files, or a round of the store.")
         if path is None and self.round is None:
-            raise wrong("E206", "no round is named. Give CURRENT, a folder or a file, or a round of the store: --round NAME")
+            raise wrong(
+                "E206", "no round is named. Give CURRENT, a folder or a file, or a round of the store: --round NAME"
+            )
         chosen = self.question or self.models or self.since or self.before
         if path is not None and chosen:
             raise wrong(

@@ -63,6 +63,7 @@ class History:
     rounds: tuple[str, ...] = ()
 
     def days(self) -> tuple[datetime.date, datetime.date]:
+        """`since` and `before` as days."""
         since, before = (_day(what, text) for what, text in (("since", self.since), ("before", self.before)))
         return since or datetime.date.min, before or datetime.date.max
 
