@@ -127,6 +127,36 @@ def test_other_names_are_refused(store: Store, name: str) -> None:
     assert store.rounds() == []
 
 
+def test_a_folder_may_say_who_its_labelers_are(store: Store, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"item": ["a", "b"], "labeler": ["j", "k"], "label": [1, 0]})
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    pd.DataFrame({"labeler": ["j"], "model": ["gpt"], "prompt": ["p1"]}).to_csv(tmp_path / "labelers.csv", index=False)
+    store.add(tmp_path, round="r")
+    assert [(row["labeler"], row["kind"], row["prompt"]) for row in store.labelers()] == [
+        ("j", "judge", "p1"),
+        ("k", None, None),
+    ]
+
+
+def test_a_url_is_a_place_too(tmp_path: Path) -> None:
+    """Stores in an object store would go another way than those in folders, untested."""
+    store = hero.create_store(f"file://{tmp_path}/store")
+    add(store, "a", 1, question="q")
+    add(store, "b", 2)
+    assert store.estimate("b").history == ("a",)
+    same(Round(**small(1)), hero.open_store(tmp_path / "store").round("a"))
+
+
+def test_half_a_store_can_be_completed(tmp_path: Path) -> None:
+    """A crash while a store is made would leave a folder of no use."""
+    import shutil
+
+    hero.create_store(tmp_path / "store")
+    shutil.rmtree(tmp_path / "store" / "rounds")
+    assert refused(lambda: hero.open_store(tmp_path / "store")).code == "E401"
+    assert hero.create_store(tmp_path / "store").rounds() == []
+
+
 def test_dataframes_and_words(store: Store) -> None:
     """Only files could be added, or yes and no would come back as something else."""
     frame = pd.DataFrame({"item": ["a", "b", "a"], "labeler": ["j", "j", "k"], "label": ["Yes", "no", "yes"]})
@@ -553,7 +583,8 @@ import hero_eval as hero, pyarrow as pa
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 n = 20_000
-labels = pa.table({"item": [f"item-{k * 7919 % n}" for k in range(n)], "labeler": ["j"] * n, "label": [k % 2 for k in range(n)]})
+items = [f"item-{k * 7919 % n}" for k in range(n)]
+labels = pa.table({"item": items, "labeler": ["j"] * n, "label": [k % 2 for k in range(n)]})
 try:
     hero.open_store(sys.argv[1]).add(labels, round="big", question="q")
 except hero.HeroError as error:
@@ -584,7 +615,12 @@ hero.estimate_rate(given, method="majority_vote")
 if os.getuid() == 0:
     os.setgid(65534); os.setuid(65534)
 print(len(store.rounds()), store.round("a").n_items)
-for call in (lambda: store.remove("a"), lambda: store.add(given, round="b", question="q"), lambda: store.estimate("a", method="majority_vote")):
+changes = (
+    lambda: store.remove("a"),
+    lambda: store.add(given, round="b", question="q"),
+    lambda: store.estimate("a", method="majority_vote"),
+)
+for call in changes:
     try:
         call()
         print("written")

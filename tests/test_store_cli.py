@@ -108,6 +108,7 @@ def test_too_much_or_too_little_is_refused(place: Path) -> None:
     assert "E201" in refused("estimate", "--round", "2026-w46", "--since", "soon")
     assert "E404" in refused("add", str(EXAMPLE / "current"), "--round", "2026-w46")
     assert "E404" in refused("init")
+    assert "E204" in refused("compare", "--round", "2026-w46", "--fail-below", "0.5")
 
 
 def test_late_gold_and_removal(place: Path) -> None:

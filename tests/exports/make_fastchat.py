@@ -1,8 +1,8 @@
-"""Writes fastchat_pair.jsonl and fastchat_single.jsonl with FastChat's own judgment code and a judge that answers by rule.
+"""Writes fastchat_pair.jsonl and fastchat_single.jsonl with FastChat's own code and a judge that answers by rule.
 
 pip install fschat==0.2.36 openai anthropic && python make_fastchat.py
 
-mt_bench_human.jsonl has no writer of its own: its rows are those of the published human judgments, with made-up answers.
+mt_bench_human.jsonl has no writer of its own: its rows are laid out as the published human judgments are.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
-from hero_eval.errors import wrong
+from hero_eval.errors import InputError, Problem, wrong
 
 GATE_CLOSED = 4
 
@@ -109,12 +109,8 @@ def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool)
 def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     """One round: all methods. Two rounds: their difference."""
     problems = ask.problems()
-    if len(data.currents) == 1 and ask.method is not None:
-        message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
-        problems.attempt(lambda: _refuse("E204", message))
-    if len(data.currents) == 1 and gate != Gate():
-        message = "a gate needs one number: use it with hero estimate, or with two rounds"
-        problems.attempt(lambda: _refuse("E204", message))
+    if len(data.currents) == 1:
+        problems.attempt(lambda: refuse_for_all_methods(ask, gate))
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
         doing.say("Estimating")
@@ -133,8 +129,16 @@ def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     gate.enforce(results)
 
 
-def _refuse(code: str, message: str) -> None:
-    raise wrong(code, message)
+def refuse_for_all_methods(ask: Ask, gate: Gate) -> None:
+    """E204 for what makes no sense where every method gives a number."""
+    problems = []
+    if ask.method is not None:
+        message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
+        problems.append(Problem("E204", message))
+    if gate != Gate():
+        problems.append(Problem("E204", "a gate needs one number: use it with hero estimate, or with two rounds"))
+    if problems:
+        raise InputError(problems)
 
 
 def _two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:

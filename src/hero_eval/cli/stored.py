@@ -68,10 +68,14 @@ def estimate(
     **extra: Any,
 ) -> None:
     """Ask the store, show, record, let the gate decide; in this order, so that a number is seen if recording fails."""
+    from hero_eval.cli.actions import refuse_for_all_methods
     from hero_eval.store.estimates import asked_of, make, save
 
     assert stored.round is not None
-    ask.problems().raise_any()
+    problems = ask.problems()
+    if command == "compare" and other is None:
+        problems.attempt(lambda: refuse_for_all_methods(ask, gate))
+    problems.raise_any()
     if data.columns:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
     options = ask.arguments() | {

@@ -169,8 +169,8 @@ def refuse_own_gold(gold: Any, judged: Sequence[str], where: str) -> None:
         rows = sum(1 for source in gold["source"].to_pylist() if source in both)
         raise wrong(
             "E405",
-            f"{where}: {rows} of {gold.num_rows} gold values were written by {name_some(both)}, who is also judged as a "
-            "labeler. Gold must come from somebody else: leave these gold values out, or count all that "
+            f"{where}: {rows} of {gold.num_rows} gold values were written by {name_some(both)}, who is also judged as "
+            "a labeler. Gold must come from somebody else: leave these gold values out, or count all that "
             f"they said as gold and not as labels: --expert {both[0]}",
         )
 

@@ -26,7 +26,8 @@ def _fill(opened: Opening, _asked: Asked) -> None:
         """CREATE TABLE judged AS SELECT number, json, json ->> '$.question_id' AS question,
             coalesce('/' || (json ->> '$.turn'), '') AS turn,
             CASE json_type(json, '$.judge')
-                WHEN 'ARRAY' THEN concat_ws('/', json ->> '$.judge[0]', json ->> '$.judge[1]') ELSE json ->> '$.judge' END AS judge,
+                WHEN 'ARRAY' THEN concat_ws('/', json ->> '$.judge[0]', json ->> '$.judge[1]')
+                ELSE json ->> '$.judge' END AS judge,
             json_type(json, '$.judge') = 'ARRAY' AS by_model FROM records"""
     )
     opened.expect("json -> '$.judge'", ["VARCHAR", "ARRAY"], "judge", "judged")
