@@ -285,7 +285,7 @@ def test_a_removed_name_is_free_again(store: Store) -> None:
     add(store, "a", 1)
     store.remove("a")
     add(store, "a", 2)
-    assert list(store.round("a").item_ids)[0].startswith("s2-")
+    assert store.round("a").item_ids[0].startswith("s2-")
 
 
 # History

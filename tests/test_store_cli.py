@@ -62,7 +62,8 @@ def test_the_store_may_be_named_elsewhere(place: Path, how: str, monkeypatch: py
     assert len(listed()) == 2
 
 
-def test_an_estimate_is_recorded_and_made_again(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_an_estimate_is_recorded_and_made_again() -> None:
     """The bytes in a report could not be had again."""
     printed = ask("estimate", "--round", "2026-w46", "--json")
     made = strict(printed)
@@ -83,7 +84,8 @@ def test_an_estimate_is_recorded_and_made_again(place: Path) -> None:
     assert "questions  defect" in ask("show")
 
 
-def test_the_other_questions_can_be_asked_of_the_store(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_the_other_questions_can_be_asked_of_the_store() -> None:
     ask("add", str(EXAMPLE / "current"), "--round", "2026-w47", "--model", "v8")
     assert "hero reproduce" in ask("compare", "--round", "2026-w46")
     told = strict(ask("compare", "--round", "2026-w46", "--other-round", "2026-w47", "--json"))
@@ -98,7 +100,8 @@ def test_gates_work_on_the_store(place: Path) -> None:
     assert b"hero reproduce" in done.stdout
 
 
-def test_too_much_or_too_little_is_refused(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_too_much_or_too_little_is_refused() -> None:
     assert "E206" in refused("estimate")
     assert "E204" in refused("estimate", str(EXAMPLE / "current"), "--round", "2026-w46")
     assert "E204" in refused("estimate", str(EXAMPLE / "current"), "--from-model", "v6")
@@ -126,7 +129,8 @@ def test_late_gold_and_removal(place: Path) -> None:
     assert listed()[1]["gold"] == 5
 
 
-def test_import_shows_first_and_changes_nothing(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_import_shows_first_and_changes_nothing() -> None:
     before = listed()
     file = str(EXPORTS / "label_studio.json")
     told = strict(ask("import", file, "--dry-run", "--json"))
@@ -206,7 +210,8 @@ def test_shell_completion_is_there(shell: str) -> None:
     assert b"_HERO_COMPLETE" in shown.stdout
 
 
-def test_round_names_are_completed(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_round_names_are_completed() -> None:
     environment = {**os.environ, "_HERO_COMPLETE": "complete_bash", "COMP_WORDS": "hero show 2026", "COMP_CWORD": "2"}
     command = "from hero_eval.cli.main import app; app(prog_name='hero')"
     done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=False)
@@ -248,7 +253,8 @@ def test_the_notebook_of_the_examples_runs() -> None:
 # Labelers over time
 
 
-def test_labelers_over_time(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_labelers_over_time() -> None:
     told = strict(ask("labelers", "--over-time", "--json"))
     assert told["skipped"] == {"2026-w46": "no gold"}
     first = told["labelers"][0]
