@@ -116,7 +116,8 @@ def changes(path: str, state: State, number: int, rng: random.Random) -> tuple[s
     kinds = (
         ["add", "import"]
         + ["merge"] * bool(early)
-        + ["remove", "estimate"] * (len(live) > 2)
+        + ["remove"] * (len(live) > 2)
+        + ["estimate"] * any(name.startswith("round") for name in live)
         + ["restore"] * bool(gone)
     )
     kind = rng.choice(kinds)
@@ -129,7 +130,7 @@ def changes(path: str, state: State, number: int, rng: random.Random) -> tuple[s
         name = rng.choice(early)
         return kind, name, lambda: _add(path, name, int(name.split("-")[1]), "late")
     if kind == "estimate":
-        name = rng.choice(early or live)
+        name = rng.choice([one for one in live if one.startswith("round")])
         return (
             kind,
             None,

@@ -370,6 +370,11 @@ def test_an_unknown_format_says_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(hero.HeroError) as caught:
         read_export(path, tool="label-studio")
     assert caught.value.code in ("E103", "E122")
+    sheet = tmp_path / "own.xlsx"
+    sheet.write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(hero.HeroError, match="Looked for") as caught:
+        read_export(sheet)
+    assert caught.value.code == "E120"
     with pytest.raises(hero.HeroError) as caught:
         read_export(path, tool="excel")
     assert caught.value.code == "E201"

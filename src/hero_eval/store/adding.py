@@ -159,7 +159,7 @@ def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[R
     """
     apart = about.old is not None and sources.gold is not None
     if sources.labels is None and about.old is None:
-        what = "gold or items" if sources.gold is not None or sources.items is not None else "nothing"
+        what = "gold or items" if sources.gold is not None or sources.items is not None else "no labels"
         remedy = "Add its labels first, or with them."
         raise wrong("E403", f"{what} came for round {about.name!r}, which the store does not have. {remedy}")
     _check_columns(sources, options)

@@ -6,6 +6,7 @@ Nothing here knows what a round is. A `Place` is a folder or an object-store URL
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -87,8 +88,11 @@ def guarded(place: Place, doing: str) -> Iterator[None]:
         raise wrong("E406", f"{place.uri}: {doing} failed: {_reason(place, error)}") from error
 
 
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
 def _reason(place: Place, error: BaseException) -> str:
-    text = " ".join(str(error).split())[:240].rstrip(".")
+    text = " ".join(_COLOURS.sub("", str(error)).split())[:240].rstrip(".")
     known = {
         "No space left": "the disk is full. Free some space and run it again",
         "File too large": "the file may not become so large here. Free some space and run it again",

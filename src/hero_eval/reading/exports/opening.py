@@ -103,6 +103,12 @@ def _load_json(file: Path, con: Any) -> None:
         raise wrong("E106", f"{file} is UTF-16, not UTF-8, from its first byte on. Save it as UTF-8.")
     if start == b"PAR1":
         raise wrong("E103", f"{file} is a Parquet file by its content. Name it {file.stem}.parquet.")
+    if not file.name.lower().endswith(JSON_ENDINGS) and start.lstrip()[:1] not in (b"{", b"["):
+        raise wrong(
+            "E120",
+            f"{file} is of no known format: it starts with {start!r}. Looked for: JSON, which starts with {{ or [, and "
+            f"tables, which end in {', '.join(ENDINGS)}. Export it as one of these.",
+        )
     size = LARGEST if file.name.endswith(".gz") else min(LARGEST, file.stat().st_size + 1024)
     con.execute(
         "CREATE TABLE records AS SELECT row_number() OVER () AS number, json FROM "
