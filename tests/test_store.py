@@ -405,6 +405,13 @@ def test_gold_by_a_judged_labeler_is_refused(store: Store, whose: str) -> None:
         assert store.add(other, round="c", gold=gold).gold == given["gold"].num_rows
 
 
+def test_who_wrote_the_gold_cannot_label_later(store: Store) -> None:
+    given = small(1)
+    store.add(given["labels"], round="r", gold=given["gold"], gold_source="lead")
+    late = pa.table({"item": given["items"]["item"][:3], "labeler": ["lead"] * 3, "label": [0, 1, 0]})
+    assert refused(lambda: store.add(late, round="r")).code == "E405"
+
+
 def test_what_experts_said_is_gold(store: Store) -> None:
     frame = pd.DataFrame(
         {

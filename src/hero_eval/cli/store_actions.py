@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,12 @@ class NewRound:
 
 @dataclass(frozen=True)
 class HowToImport:
+    """What is said of the file."""
+
     tool: str | None = None
     fields: tuple[str, ...] = ()
     labeler_columns: str | None = None
     dry_run: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 def init(path: str, *, as_json: bool) -> None:

@@ -101,7 +101,7 @@ def _plan(store: Store, given: Incoming, options: Options, about: About, log: Lo
     assert read is not None
     fresh = packing.new_rows(fresh, stored, read.values)
     judges = [one.labeler for one in known if one.kind == "judge"]
-    refuse_own_gold(fresh.gold, [*read.labelers, *told, *judges], where)
+    refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
     return Plan(fresh, read, told, resolved, log.version, (*notes, *resolved.findings))
 

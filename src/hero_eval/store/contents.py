@@ -136,7 +136,7 @@ def with_sources(gold: Any, known: Any) -> Any:
     if known is None:
         return gold
     if isinstance(known, str):
-        return gold.set_column(2, "source", pa.array([known] * gold.num_rows, pa.string()))
+        return gold.set_column(2, "source", pa.repeat(known, gold.num_rows))
     position = _positions(gold["item"], known["item"])
     texts = take(known["source"], position).cast(pa.string())
     return gold.set_column(2, "source", texts)
@@ -277,7 +277,7 @@ def data_tables(rows: Rows, name: str, batch: str) -> tuple[dict[str, Any], list
         if not table.num_rows:
             continue
         kept = {one: table[one] for one in table.column_names}
-        same = {"round": pa.array([name] * table.num_rows), "batch": pa.array([batch] * table.num_rows)}
+        same = {"round": pa.repeat(name, table.num_rows), "batch": pa.repeat(batch, table.num_rows)}
         whole = same | kept
         fields = schema(kind)
         stored[kind] = pa.table([_cast(whole[field.name], field.type) for field in fields], schema=fields)

@@ -161,12 +161,16 @@ def _unsaid(names: Sequence[str]) -> list[Finding]:
     return [Finding("F602", message, {"labelers": list(names)})]
 
 
-def refuse_own_gold(gold: Any, judged: Sequence[str], where: str) -> None:
-    """E405 if the gold was written by somebody whose labels it would judge."""
+def refuse_own_gold(parts: Sequence[Any], judged: Sequence[str], where: str) -> None:
+    """E405 if gold, stored or new, was written by somebody whose labels it would judge."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gold = pa.concat_tables([part.select(["source"]).cast(pa.schema([("source", pa.string())])) for part in parts])
     sources = set(gold["source"].unique().to_pylist()) - {None}
     both = sorted(sources & set(judged))
     if both:
-        rows = sum(1 for source in gold["source"].to_pylist() if source in both)
+        rows = pc.sum(pc.is_in(gold["source"], value_set=pa.array(both))).as_py()
         raise wrong(
             "E405",
             f"{where}: {rows} of {gold.num_rows} gold values were written by {name_some(both)}, who is also judged as "

@@ -17,7 +17,6 @@ from typing import Any
 
 from hero_eval.errors import InputError, wrong
 from hero_eval.reading.tables import ENDINGS, read_table
-from hero_eval.reading.values import listed
 
 LARGEST = 256 * 2**20
 """Bytes of one record. A whole log may be one."""
@@ -185,7 +184,3 @@ def _damaged(file: Path, error: Exception) -> InputError:
         reason = f"one record is larger than {LARGEST // 2**20} MB, or never ends"
         return wrong("E103", f"{file} cannot be read: {reason}. Export it with a record a line, or in parts.")
     return wrong("E103", f"{file} cannot be read: {reason}. Export it again; it may be damaged or cut short.")
-
-
-def field_list(names: Sequence[str]) -> str:
-    return listed([repr(name) for name in names])
