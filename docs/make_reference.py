@@ -175,7 +175,7 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F201": "Instruct these labelers, or stop paying for them.",
     "F202": "Find out whether they read the question the other way round.",
     "F203": "Add gold for items that they labelled.",
-    "F204": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
+    "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Read the interval, not the value. More labels move it off the edge.",
     "F303": "Do not use the number. Add labels of better labelers, or gold.",
@@ -192,9 +192,9 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F501": "Do not use that quantity; the others hold.",
     "F502": "Name the positive class, or read the distribution.",
     "F503": "Nothing; read these intervals as a set.",
-    "F601": "Have some gold for items that the new labeler labels.",
-    "F602": "Say who the judges are in every round: a table `labelers`, or `--labelers`.",
-    "F603": "Nothing; or let the experts agree on these items.",
+    "F801": "Have some gold for items that the new labeler labels.",
+    "F802": "Say who the judges are in every round: a table `labelers`, or `--labelers`.",
+    "F803": "Nothing; or let the experts agree on these items.",
 }
 
 

@@ -356,15 +356,15 @@ def test_a_changed_judge_is_a_new_labeler(store: Store) -> None:
     """The reliability of the old prompt would be taken for that of the new one."""
     judged(1, "v1", store, "a")
     added = judged(2, "v2", store, "b")
-    told = [finding for finding in added.findings if finding.code == "F601"]
+    told = [finding for finding in added.findings if finding.code == "F801"]
     assert len(told) == 1
     fresh = told[0].data["labeler"]
     assert told[0].data == {"labeler": fresh, "group": "j0", "was": "j0"}
     assert "prompt 'v1' is now 'v2'" in told[0].message
     assert set(store.round("b").labelers) == {fresh, "j1", "j2", "j3"}
-    assert not [one for one in judged(3, "v2", store, "c").findings if one.code == "F601"]
+    assert not [one for one in judged(3, "v2", store, "c").findings if one.code == "F801"]
     assert fresh in store.round("c").labelers
-    assert not [one for one in judged(4, "v1", store, "d").findings if one.code == "F601"]
+    assert not [one for one in judged(4, "v1", store, "d").findings if one.code == "F801"]
     assert "j0" in store.round("d").labelers
     groups = {row["labeler"]: row["group"] for row in store.labelers()}
     assert groups == {"j0": None, fresh: "j0", "j1": "crowd", "j2": None, "j3": None}
@@ -375,7 +375,7 @@ def test_a_changed_judge_is_a_new_labeler(store: Store) -> None:
 def test_a_judge_of_whom_nothing_is_said_stays(store: Store) -> None:
     judged(1, "v1", store, "a")
     added = judged(2, None, store, "b")
-    assert [one.code for one in added.findings] == ["F602"]
+    assert [one.code for one in added.findings] == ["F802"]
     assert "j0" in store.round("b").labelers
 
 
@@ -422,7 +422,7 @@ def test_what_experts_said_is_gold(store: Store) -> None:
         }
     )
     added = store.add(frame, round="r", experts=["lead-*"])
-    assert [one.code for one in added.findings] == ["F603"]
+    assert [one.code for one in added.findings] == ["F803"]
     assert (added.labels, added.gold) == (6, 2)
     assert store.round("r").labelers == ("j1", "j2")
     assert refused(lambda: store.add(frame, round="s", experts=["nobody"])).code == "E201"

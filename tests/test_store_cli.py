@@ -281,7 +281,7 @@ def test_drift_is_flagged_and_only_that() -> None:
     """A judge that got worse would go on with its old reputation."""
     found = reliability_over_time(drifting(1, 0.25))
     assert [(one.labeler, one.what) for one in found.drifts if one.drifts] == [("j1", "sensitivity")]
-    assert [finding.code for finding in found.findings] == ["F204"]
+    assert [finding.code for finding in found.findings] == ["F209"]
     assert found.findings[0].data["labeler"] == "j1"
     assert len(found.points) == 4 * 3 * 2
 
