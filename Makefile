@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/scale.py $(if $(BENCH_MOST),--most $(BENCH_MOST))
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/spark_cluster.py
+	$(BIN)/python benchmarks/store.py
 
 clean:
 	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

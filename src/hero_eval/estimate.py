@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.confidence import Curve
+from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)

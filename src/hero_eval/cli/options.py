@@ -9,10 +9,16 @@ import typer
 
 ROUND = "a folder with labels, gold and items, or one table"
 
+
+def some(*paths: Path | None) -> list[Path]:
+    """The paths that were given."""
+    return [path for path in paths if path is not None]
+
+
 _DATA, _ESTIMATE, _OUTPUT = "How to read the data", "How to estimate", "Output"
 
 Current = Annotated[
-    Path, typer.Argument(metavar="CURRENT", help=f"The round to be estimated: {ROUND}.", show_default=False)
+    Path | None, typer.Argument(metavar="CURRENT", help=f"The round to be estimated: {ROUND}.", show_default=False)
 ]
 Histories = Annotated[
     list[Path] | None,

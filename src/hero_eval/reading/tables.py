@@ -49,19 +49,41 @@ def read_round(
     from hero_eval.round import Round  # a round can be made without files, so it does not know this module
 
     where = Path(path).expanduser()
+    files, problems = _look(where)
+    options = make_options(columns, classes, positive, covariates, text, name or name_of(where))
+    elsewhere = open_round(files, options, engine, memory_limit, spark) if not problems else None
+    if elsewhere is not None:
+        return elsewhere
+    return Round._of(parse_round(_read_files(files, problems), options))
+
+
+def read_sources(where: Path) -> Sources:
+    """The tables at a path, with the problems of all of them; InputError E101 or E103 if there is nothing to read."""
+    return _read_files(*_look(where))
+
+
+def _look(where: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
+    """The files of a round; InputError E101 or E103 if there are none."""
     try:
         if not where.exists():
             raise InputError(_not_there(where))
         files, problems = _find_files(where)
     except OSError as error:  # a name too long, a folder without permission
         raise InputError(Problem("E103", f"{where} cannot be read: {error.strerror or error}.")) from error
-    if name is None:
-        name = _stem(Path(os.path.abspath(where)))
-    options = make_options(columns, classes, positive, covariates, text, name)
-    elsewhere = open_round(files, options, engine, memory_limit, spark) if not problems else None
-    if elsewhere is not None:
-        return elsewhere
-    return Round._of(parse_round(_read_files(files, problems), options))
+    return files, problems
+
+
+def name_of(path: Path) -> str:
+    """How messages call the round at this path: the folder's name, or the file's without its ending."""
+    return _stem(Path(os.path.abspath(path)))
+
+
+def beside(folder: Path, table: str) -> Path | None:
+    """The file of one more table in a round's folder, if there is one."""
+    if not folder.is_dir():
+        return None
+    found = [entry for entry in sorted(folder.iterdir()) if _ending(entry.name) and _stem(entry).lower() == table]
+    return found[0] if found else None
 
 
 def _stem(path: Path) -> str:

@@ -140,7 +140,7 @@ def _known_part(
     if not set(current.round.labelers) & set(reliability.labelers):
         return None, current.known
     counted = count([current.round], reliability.labelers, question.classes)
-    assert counted.kept is not None and current.known is not None
+    assert counted.kept is not None
     return (counted.patterns if counted.kept.any() else None), counted.kept
 
 
