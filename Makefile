@@ -12,12 +12,12 @@ help:
 	@echo "make test     run all tests"
 	@echo "make lint     formatting, style and types"
 	@echo "make studies  the paper's simulations and case studies in full"
-	@echo "make bench    speed and memory"
+	@echo "make bench    speed and memory, to 100 million labels (less: BENCH_MOST=1000000)"
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
 	@touch $@
 
 demo: $(READY)
@@ -38,8 +38,15 @@ studies: $(READY)
 	$(BIN)/hero study coverage --replications 1000 --output build/studies/coverage.csv
 
 bench: $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	mkdir -p build/bench
 	$(BIN)/python benchmarks/paper_grid.py
 	$(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/em.py
+	$(BIN)/python benchmarks/scale.py $(if $(BENCH_MOST),--most $(BENCH_MOST))
+	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/spark_cluster.py
+	$(BIN)/python benchmarks/store.py
 
 clean:
 	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

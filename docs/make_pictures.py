@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
+from math import log10
 from pathlib import Path
 
 from make_results import EXPERIMENTS, by_cell, rows_of
@@ -188,7 +190,52 @@ def public_coverage() -> str:
     return picture("Coverage of the default interval, cell by cell", bottom + 58, parts)
 
 
-PICTURES_BY_NAME = {"methods.svg": methods, "coverage.svg": coverage, "public-coverage.svg": public_coverage}
+def scale() -> str:
+    """How the time of an estimate grows with the labels, beside a plain read and one step of crowd-kit."""
+    rows = rows_of("scale")
+    top, bottom = 96, 400
+    x = Scale(4.0, 8.0, 90, 640)
+    y = Scale(-4.0, 3.0, bottom, top)
+    parts = [text(20, 32, "Seconds from Parquet to a HERO-1 estimate with its interval, by number of labels")]
+    legend = (
+        ("10 labelers", dot, "full", "10"),
+        ("1,000", dot, "hollow", "1000"),
+        ("100,000", diamond, "full", "100000"),
+    )
+    for position, (name, draw, kind, _) in enumerate(legend):
+        parts += [draw(30 + 130 * position, 58, kind), text(44 + 130 * position, 63, name)]
+    parts += [line(420, 58, 450, 58, "faint"), text(458, 63, "read of the file"), diamond(600, 58, "hollow")]
+    parts.append(text(614, 63, "crowd-kit, 1 step"))
+    for tick in range(4, 9):
+        parts.append(line(x(tick), top, x(tick), bottom, "faint", 'stroke-width="1"'))
+        parts.append(text(x(tick), bottom + 20, f"{10**tick:,}", "middle", "quiet small"))
+    for tick in range(-4, 4):
+        parts.append(line(90, y(tick), 640, y(tick), "faint", 'stroke-width="1"'))
+        parts.append(text(82, y(tick) + 5, f"{10.0**tick:g}", "end", "quiet small"))
+    for _, draw, kind, labelers in legend:
+        own = [row for row in rows if row["labelers"] == labelers]
+        parts += path_of(x, y, own, "hero_s", "ink")
+        parts += path_of(x, y, own, "floor_s", "faint")
+        parts += [draw(x(log10(float(row["labels"]))), y(log10(float(row["hero_s"]))), kind) for row in own]
+        known = [row for row in own if row["crowdkit_step_s"]]
+        parts += [
+            diamond(x(log10(float(row["labels"]))), y(log10(float(row["crowdkit_step_s"]))), "hollow") for row in known
+        ]
+    return picture("Time by number of labels", bottom + 44, parts)
+
+
+def path_of(x: Scale, y: Scale, rows: Sequence[dict[str, str]], column: str, kind: str) -> list[str]:
+    """A line through the rows of one number of labelers."""
+    places = [(x(log10(float(row["labels"]))), y(log10(float(row[column])))) for row in rows]
+    return [line(*one, *other, kind) for one, other in pairwise(places)]
+
+
+PICTURES_BY_NAME = {
+    "methods.svg": methods,
+    "coverage.svg": coverage,
+    "public-coverage.svg": public_coverage,
+    "scale.svg": scale,
+}
 
 
 def main() -> None:

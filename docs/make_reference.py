@@ -28,8 +28,22 @@ FUNCTIONS = (
     "estimate_moderation",
     "compare_methods",
     "backtest",
+    "save_counts",
+    "create_store",
+    "open_store",
 )
-CLASSES = ("Round", "Reliability", "Estimate", "Family", "Comparison", "Backtest", "Moderation", "Finding")
+CLASSES = (
+    "Round",
+    "Reliability",
+    "Estimate",
+    "Family",
+    "Comparison",
+    "Backtest",
+    "Moderation",
+    "Store",
+    "History",
+    "Finding",
+)
 ERRORS = ("HeroError", "InputError", "SupportError")
 
 # What the docstrings leave to the name.
@@ -96,6 +110,11 @@ MEMBERS: Mapping[str, str] = {
     "Moderation.n_gold": "Gold items of history behind the numbers.",
     "Moderation.findings": "The findings of all estimates, each once.",
     "Moderation.to_dict": "The estimates in plain types, for JSON.",
+    "History.question": "Rounds of this question; None: that of the current round.",
+    "History.models": "Only rounds of these models.",
+    "History.since": "Only rounds from this day, week or month on.",
+    "History.before": "Only rounds from before it.",
+    "History.rounds": "These rounds and no others.",
     "Finding.code": "The code, such as F403.",
     "Finding.message": "The sentence, with values.",
     "Finding.data": "The values behind the sentence.",
@@ -138,16 +157,31 @@ DO_ABOUT_ERRORS: Mapping[str, str] = {
     "E117": "Give a dataframe of pandas, Polars, pyarrow or DuckDB, or a path.",
     "E118": "Name all possible answers, each once: `classes=[...]`, `--classes`.",
     "E119": "Give at least one label.",
+    "E120": "Name the tool (`--from`), or map the columns of a plain table.",
+    "E121": "Name the question or score to take: `--field`.",
+    "E122": "Look at the reasons that the message gives; name another `--field` or `--from`.",
     "E201": "Use a value that the message lists.",
     "E202": "Name a column, or labeler, that all rounds have.",
     "E203": "Name the positive class: `positive=`, `--positive`; in a win rate `a=`, `b=`, `tie=`.",
     "E204": "Leave the option out, or take the method that uses it.",
     "E205": "Give all rounds the same classes and the same positive class.",
     "E206": "Give what the message names: a history, or covariates.",
+    "E207": "Correct the key or the value in `hero.toml` or `pyproject.toml`.",
+    "E211": 'Read the rounds with `engine="memory"` if they fit, or ask without what needs single items.',
+    "E212": "Install the extra that the message names, give the engine more memory, or look at its own log.",
     "E301": "Add a past round in which some of these labelers took part.",
     "E302": "Have an expert answer a random part of a past round.",
     "E303": "Give the current round labels.",
     "E304": "Have an expert answer a random part of another past round.",
+    "E401": "Check `--store`, or make a store: `hero init`.",
+    "E402": "Update hero-eval.",
+    "E403": "Choose a round that `hero rounds` lists; `hero restore` brings a removed one back.",
+    "E404": "Choose another name, or run it again to add late labels.",
+    "E405": "Have gold written by somebody who does not label, or count what they said as gold: `--expert`.",
+    "E406": "Free disk space, mend the permissions, or bring lost files back; what was committed is unchanged.",
+    "E407": "Choose an estimate that `hero show` lists.",
+    "E408": "Install the version of hero-eval that the message names, and try again.",
+    "E409": "`pip install 'hero-eval[store]'`.",
 }
 
 DO_ABOUT_FINDINGS: Mapping[str, str] = {
@@ -168,6 +202,7 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F203": "Add gold for items that they labelled.",
     "F205": "Have an expert answer some items of the current round, and use `hero3`.",
     "F206": "Use `hero3`, which allows for it; count on fewer labelers than there are.",
+    "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Read the interval, not the value. More labels move it off the edge.",
     "F303": "Do not use the number. Add labels of better labelers, or gold.",
@@ -189,6 +224,9 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F603": "Come back when more rounds have gold; until then trust `hero3`.",
     "F604": "Find better labelers, or spend on gold instead of labels.",
     "F605": "Read the reason; compare methods on the rounds that both played.",
+    "F801": "Have some gold for items that the new labeler labels.",
+    "F802": "Say who the judges are in every round: a table `labelers`, or `--labelers`.",
+    "F803": "Nothing; or let the experts agree on these items.",
 }
 
 

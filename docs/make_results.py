@@ -41,6 +41,37 @@ def method_sections() -> dict[str, str]:
     }
 
 
+def large_sections() -> dict[str, str]:
+    return {"scale": scale(rows_of("scale")), "large": figures(rows_of("large"))}
+
+
+def scale(rows: Sequence[Row]) -> str:
+    """Time and memory by size; "-" where a measurement was left out."""
+    columns = {
+        "floor_s": "read, s",
+        "hero_s": "estimate, s",
+        "hero_mb": "peak, MB",
+        "fit_s": "fit, s",
+        "numpy_step_s": "numpy step, s",
+        "crowdkit_step_s": "crowd-kit step, s",
+        "crowdkit_mb": "crowd-kit peak, MB",
+    }
+    lines = []
+    for row in rows:
+        shown = [f"{int(row[name]):,}" for name in ("labels", "labelers")]
+        for name in columns:
+            places = ",.0f" if name.endswith("mb") else ".3g"
+            shown.append(f"{float(row[name]):{places}}" if row[name] else "-")
+        lines.append(shown)
+    return table(["labels", "labelers", *columns.values()], lines, "r" * (len(columns) + 2))
+
+
+def figures(rows: Sequence[Row]) -> str:
+    return table(
+        ["what", "measured", "command"], [[row["what"], row["measured"], f"`{row['command']}`"] for row in rows]
+    )
+
+
 def readme_sections() -> dict[str, str]:
     return {"limits": limits(rows_of("limits"), ("hero1", "hero2"), brief=True)}
 
@@ -140,3 +171,4 @@ def _with_error(row: Row, name: str, sign: str = "", places: int = 3) -> str:
 if __name__ == "__main__":
     write(DOCS / "method.md", method_sections())
     write(ROOT / "README.md", readme_sections())
+    write(DOCS / "large.md", large_sections())

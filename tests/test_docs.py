@@ -95,8 +95,9 @@ class TestRunBlocks:
         (DOCS / "reference.md", make_reference.sections, "make_reference"),
         (DOCS / "method.md", make_results.method_sections, "make_results"),
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
+        (DOCS / "large.md", make_results.large_sections, "make_results"),
     ],
-    ids=["reference", "method", "readme"],
+    ids=["reference", "method", "readme", "large"],
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)

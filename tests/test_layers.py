@@ -23,12 +23,13 @@ FLOW: dict[str, set[str]] = {
     "model": set(),
     "errors": set(),
     "findings": set(),
+    "documents": set(),
     "frames": {"errors"},
     "reading": _BASE,
     "round": {*_BASE, "reading"},
-    "engines": {"model", "round"},
+    "engines": {*_BASE, "model", "reading", "round"},
     "confidence": {"model"},
-    "estimate": {*_BASE, "confidence", "model"},
+    "estimate": {*_BASE, "confidence", "documents", "model"},
     "methods": {*_BASE, "model"},
     "reliability": {*_BASE, "engines", "frames", "methods", "model", "round"},
     "covariates": {*_BASE, "engines", "methods", "model", "round"},
@@ -58,15 +59,29 @@ FLOW: dict[str, set[str]] = {
         "round",
         "targets",
     },
-    "store": {*_BASE, "frames", "reading", "round"},
+    "over_time": {*_BASE, "frames", "reliability", "round"},
+    "store": {*_BASE, "documents", "model", "reading", "round", "targets", "reliability", "estimate"},
 }
 """Which rooms each room may import, besides itself. Rooms that only render may import all but the command."""
 
 RENDERS = {"charts", "cli", "report", "web"}
-BACK_DOORS = {("reading/tables.py", "round")}
-"""`read_round` makes a Round, so its module names the class; it loads it when called."""
+BACK_DOORS = {("reading/tables.py", "round"), ("reading/tables.py", "engines")}
+"""`read_round` makes a Round, here or on an engine, so its module names them; it loads them when called."""
 
-HEAVY = ("numpy", "scipy", "pyarrow", "sklearn", "pandas", "polars", "narwhals", "duckdb", "rich", "typer")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "sklearn",
+    "pandas",
+    "polars",
+    "narwhals",
+    "duckdb",
+    "numba",
+    "deltalake",
+    "rich",
+    "typer",
+)
 
 
 def room_of(path: Path) -> str:
@@ -90,7 +105,7 @@ def imported(path: Path) -> Iterator[str]:
 def rooms_imported(path: Path) -> set[str]:
     """The rooms of hero_eval that a file imports from, its own left out."""
     names = {name.split(".")[1] for name in imported(path) if name.startswith("hero_eval.")}
-    return names - {room_of(path)}
+    return names - {room_of(path), "__version__"}
 
 
 def show(path: Path) -> str:

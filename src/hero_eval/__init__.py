@@ -9,12 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hero_eval.engines.tally_files import save_counts
     from hero_eval.errors import HeroError, InputError, SupportError
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
     from hero_eval.reading.tables import read_round
     from hero_eval.reliability import Reliability, fit_reliability
     from hero_eval.round import Round
+    from hero_eval.store.store import History, Store, create_store, open_store
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
@@ -32,19 +34,24 @@ _HOMES = {
     "Family": "targets.family",
     "Finding": "findings",
     "HeroError": "errors",
+    "History": "store.store",
     "InputError": "errors",
     "Moderation": "targets.moderation",
     "Reliability": "reliability",
     "Round": "round",
+    "Store": "store.store",
     "SupportError": "errors",
     "backtest": "targets.backtest",
     "compare_methods": "targets.comparison",
+    "create_store": "store.store",
     "estimate_difference": "targets.difference",
     "estimate_moderation": "targets.moderation",
     "estimate_rate": "targets.rate",
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "reliability",
+    "open_store": "store.store",
     "read_round": "reading.tables",
+    "save_counts": "engines.tally_files",
 }
 
 __all__ = [
@@ -54,20 +61,25 @@ __all__ = [
     "Family",
     "Finding",
     "HeroError",
+    "History",
     "InputError",
     "Moderation",
     "Reliability",
     "Round",
+    "Store",
     "SupportError",
     "__version__",
     "backtest",
     "compare_methods",
+    "create_store",
     "estimate_difference",
     "estimate_moderation",
     "estimate_rate",
     "estimate_win_rate",
     "fit_reliability",
+    "open_store",
     "read_round",
+    "save_counts",
 ]
 
 

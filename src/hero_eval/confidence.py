@@ -183,15 +183,13 @@ class Resampled:
         return float(special.ndtr(z / (1.0 + self.acceleration * z) - self.bias))
 
 
-def resampled(replicates: Floats, value: float, influence: Floats) -> Resampled:
+def resampled(replicates: Floats, value: float, skewness: float) -> Resampled:
     """Bias from the share of replicates below the value, acceleration from the skewness of the influences."""
     known = np.sort(replicates[np.isfinite(replicates)])
     count = len(known)
     below = (np.sum(known < value) + 0.5 * np.sum(known == value)) / count
     share = min(max(float(below), 0.5 / count), 1 - 0.5 / count)
-    squares = float(np.sum(influence**2))
-    acceleration = float(np.sum(influence**3)) / (6 * squares**1.5) if squares > 0 else 0.0
-    return Resampled(known, float(special.ndtri(share)), min(max(acceleration, -0.25), 0.25))
+    return Resampled(known, float(special.ndtri(share)), min(max(skewness / 6, -0.25), 0.25))
 
 
 _DRIFT_FREEDOM = 5.0  # rounds now and then drift farther than a normal distribution would have it

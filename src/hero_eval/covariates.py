@@ -74,6 +74,21 @@ def gather(
     return Shared(tuple(rounds[: len(currents)]), tuple(rounds[len(currents) :]), columns_of)
 
 
+def check_countable(
+    currents: Sequence[Round], history: Sequence[Round], names: Sequence[str], text: str | None
+) -> None:
+    """Covariates of rounds that are counted without their items: plain columns only."""
+    _check_present(currents, history, names, text)
+    judges = [name for name in names if name.startswith(LABELER_PREFIX)]
+    if judges or text is not None:
+        what = f"covariate {judges[0]!r}" if judges else f"text {text!r}"
+        message = (
+            f"{what} needs items one by one, but a round here is counted without holding them. Use numeric columns, or "
+            "read all rounds with engine='memory' (command: --engine memory)"
+        )
+        raise wrong("E211", message)
+
+
 def _check_present(currents: Sequence[Round], history: Sequence[Round], names: Sequence[str], text: str | None) -> None:
     """A covariate absent from one side is an error that says which side."""
     problems = []

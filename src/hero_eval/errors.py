@@ -29,6 +29,9 @@ CATALOGUE: dict[str, str] = {
     "E117": "the object is not a table that can be read",
     "E118": "the class names are not usable as given",
     "E119": "no label is left",
+    "E120": "the format of the file is not known",
+    "E121": "the file holds answers to several questions",
+    "E122": "the file holds nothing that can be imported",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",
@@ -36,11 +39,24 @@ CATALOGUE: dict[str, str] = {
     "E204": "an option does not fit this method or target",
     "E205": "the rounds do not share their classes",
     "E206": "the method needs something that was not given",
+    "E211": "the round is kept without its items, which this asks for",
+    "E212": "an engine is missing, or failed",
+    "E207": "the configuration file is wrong",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",
     "E303": "the current round has no usable item",
     "E304": "a backtest needs at least two rounds with gold",
+    # the store
+    "E401": "there is no store at this place",
+    "E402": "the store was made by a newer hero-eval",
+    "E403": "the store has no such round, or it was removed",
+    "E404": "the store, or the round, is there already, or was changed by somebody else",
+    "E405": "gold was written by a labeler who is judged by it",
+    "E406": "the store cannot be read or written",
+    "E407": "the store has no such estimate",
+    "E408": "the estimate was not reproduced",
+    "E409": "a package that the store needs is not installed",
 }
 
 

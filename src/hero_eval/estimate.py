@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.confidence import Curve
+from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +36,8 @@ class Part:
     values: Floats
     ids: NDArray[np.object_] | None = None
     distinct: bool = True
+    times: Floats | None = None
+    """Where a value stands for several items (it is then the root of the sum of their squares): how many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,19 @@ class Influence:
     def variance(self) -> float:
         """The sum of squared influences of independent units."""
         return float(np.sum(self.units() ** 2)) if self.parts else math.nan
+
+    def skewness(self) -> float:
+        """The sum of cubes over the sum of squares to the power 1.5; a value that stands for several is shared out."""
+        cubes = 0.0
+        for source in {part.source for part in self.parts}:
+            parts = [part for part in self.parts if part.source == source]
+            if any(part.times is not None for part in parts):
+                roots = [np.sqrt(part.times) if part.times is not None else 1.0 for part in parts]
+                cubes += sum(float(np.sum(part.values**3 / root)) for part, root in zip(parts, roots, strict=True))
+            else:
+                cubes += float(np.sum(self._source_units(source) ** 3))
+        squares = self.variance()
+        return cubes / squares**1.5 if squares > 0 else 0.0
 
     def _source_units(self, source: str) -> Floats:
         parts = [part for part in self.parts if part.source == source]

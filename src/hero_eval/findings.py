@@ -35,6 +35,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F206": ("warning", "labelers err together, which the method does not allow for"),
     "F207": ("warning", "the current labelers moved against each other"),
     "F208": ("warning", "labelers that history never saw count as their peers do"),
+    "F209": ("warning", "a labeler's reliability differs between rounds"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
     "F302": ("warning", "the estimate lies on the edge"),
@@ -61,6 +62,10 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F603": ("warning", "few rounds were played"),
     "F604": ("warning", "the labels added nothing to the history's gold mean"),
     "F605": ("note", "a method could not play some rounds"),
+    # the store
+    "F801": ("warning", "a judge changed and is a new labeler"),
+    "F802": ("note", "who a judge is was not always said"),
+    "F803": ("note", "experts who differ gave no gold"),
 }
 
 

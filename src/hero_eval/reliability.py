@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.engines.memory import Counted, count
+from hero_eval.engines.counting import count, count_passes, stays
+from hero_eval.engines.memory import Counted
+from hero_eval.engines.passes import Passes, fit_by_passes
 from hero_eval.errors import SupportError, unsupported, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
-from hero_eval.model.em import EMOptions, EMReport, gold_counts
+from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start
 from hero_eval.model.guards import (
     Dependence,
     Scored,
@@ -27,6 +29,7 @@ from hero_eval.model.guards import (
     score_rows,
 )
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
+from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.round import Round, common_classes
 
@@ -61,12 +64,11 @@ class Reliability:
 
     @property
     def n_items(self) -> int:
-        return self.counted.patterns.n_items
+        return self.counted.n_items
 
     @cached_property
     def n_gold(self) -> int:
-        patterns = self.counted.patterns
-        return int((patterns.gold[patterns.row_of_item] >= 0).sum())
+        return self.counted.patterns.n_gold
 
     @cached_property
     def answers(self) -> Floats:
@@ -111,7 +113,9 @@ class Reliability:
     def _columns(self) -> dict[str, list[Any]]:
         patterns = self.counted.patterns
         errors = self.fit.information.answer_std_errors()
-        labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
+        labels = self.counted.labels_behind
+        if labels is None:
+            labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
         columns: dict[str, list[Any]] = {
             "labeler": list(self.labelers),
             "labels": [round(value) for value in labels],
@@ -131,8 +135,7 @@ class Reliability:
     def _row_items(self) -> Floats:
         """For each label entry of the patterns: how many items it stands for."""
         patterns = self.counted.patterns
-        items = np.bincount(patterns.row_of_item, minlength=patterns.n_rows)
-        return items[patterns.entries[0]].astype(float)
+        return patterns.items_of_row[patterns.entries[0]]
 
     def _gold_items(self) -> Floats:
         patterns = self.counted.patterns
@@ -190,6 +193,7 @@ def fit_reliability(
     max_steps: int = 10_000,
     accelerate: bool = True,
     shrinkage: float = 0.0,
+    warm: Reliability | None = None,
     progress: Progress | None = None,
 ) -> Reliability:
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
@@ -197,7 +201,8 @@ def fit_reliability(
     `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
     come to rest too. `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting. `shrinkage` adds
     that many pseudo-answers to each labeler and class, as the pool of labelers answers (1 to 3 steady a history with
-    scarce gold; 0, the paper's method, adds none).
+    scarce gold; 0, the paper's method, adds none). `warm` is an earlier fit to start from, which saves steps and
+    leads to the same maximum.
     """
     if not 0.0 < clip < 0.5:
         raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
@@ -209,7 +214,9 @@ def fit_reliability(
         raise wrong("E201", f"shrinkage is {shrinkage!r}. It is a number of pseudo-answers: 0 for none, or a few")
     step_tolerance = 1e-11 if tolerance <= 1e-8 else None
     options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
-    return fit_with(history_rounds(history), options, None, progress, shrinkage)
+    if warm is not None and not isinstance(warm, Reliability):
+        raise wrong("E201", f"warm is {type(warm).__name__}. It is a Reliability, as fit_reliability gives it")
+    return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm)
 
 
 def fit_with(
@@ -218,18 +225,46 @@ def fit_with(
     classes: Sequence[str] | None = None,
     progress: Progress | None = None,
     shrinkage: float = 0.0,
+    counted: Counted | None = None,
+    warm: Reliability | None = None,
 ) -> Reliability:
-    """`fit_reliability` with checked options and, if given, the classes that current rounds share."""
+    """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts."""
     named = tuple(classes) if classes is not None else common_classes(rounds)
-    labelers = tuple(sorted({name for one in rounds for name in one.labelers}))
+    labelers = labelers_of(rounds)
     if not labelers:
         raise unsupported("E303", "no labeler of history is left whose labels could be used")
-    counted = count(rounds, labelers, named, routed=True)
+    passes: tuple[Passes, ...] = ()
+    if counted is None and stays(rounds):
+        counted, passes = count_passes(rounds, labelers, named)
+    counted = count(rounds, labelers, named, routed=True) if counted is None else counted
     if not (counted.patterns.gold >= 0).any():
         raise no_gold(rounds)
-    fit = fit_anchored(counted.patterns, len(named), options, progress, shrinkage=shrinkage)
+    start = None if warm is None else _warm_start(warm, labelers, named, counted, options)
+    if passes:
+        fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
+    else:
+        fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
     findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
+
+
+def labelers_of(rounds: Sequence[Round]) -> tuple[str, ...]:
+    return tuple(sorted({name for one in rounds for name in one.labelers}))
+
+
+def _warm_start(
+    old: Reliability, labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, options: EMOptions
+) -> Latent | None:
+    """An earlier fit as the start of this one; labelers that it did not know start from the gold."""
+    if old.classes != classes:
+        return None
+    fresh = gold_start(counted.patterns, len(classes), options.clip)
+    answers = fresh.answers.copy()
+    place = {name: position for position, name in enumerate(old.labelers)}
+    for position, name in enumerate(labelers):
+        if name in place:
+            answers[position] = old.fit.latent.answers[place[name]]
+    return Latent(old.fit.latent.weights, answers, fresh.state_class)
 
 
 def no_gold(rounds: Sequence[Round]) -> SupportError:
@@ -261,7 +296,7 @@ def _labeler_findings(
             f"history has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
         )
         found.append(Finding("F307", message, {"classes": lacking}))
-    n_gold = int((counted.patterns.gold[counted.patterns.row_of_item] >= 0).sum())
+    n_gold = counted.patterns.n_gold
     if n_gold < 20:
         found.append(
             Finding("F304", f"history has only {n_gold} gold items; intervals may be too short", {"gold": n_gold})

@@ -14,8 +14,8 @@ from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
-from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION
+from hero_eval.documents import SCHEMA_VERSION
+from hero_eval.errors import InputError, Problem, wrong
 
 GATE_CLOSED = 4
 
@@ -110,12 +110,8 @@ def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool)
 def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     """One round: all methods. Two rounds: their difference."""
     problems = ask.problems()
-    if len(data.currents) == 1 and ask.method is not None:
-        message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
-        problems.attempt(lambda: _refuse("E204", message))
-    if len(data.currents) == 1 and gate != Gate():
-        message = "a gate needs one number: use it with hero estimate, or with two rounds"
-        problems.attempt(lambda: _refuse("E204", message))
+    if len(data.currents) == 1:
+        problems.attempt(lambda: refuse_for_all_methods(ask, gate))
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
         doing.say("Estimating")
@@ -134,8 +130,16 @@ def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     gate.enforce(results)
 
 
-def _refuse(code: str, message: str) -> None:
-    raise wrong(code, message)
+def refuse_for_all_methods(ask: Ask, gate: Gate) -> None:
+    """E204 for what makes no sense where every method gives a number."""
+    problems = []
+    if ask.method is not None:
+        message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
+        problems.append(Problem("E204", message))
+    if gate != Gate():
+        problems.append(Problem("E204", "a gate needs one number: use it with hero estimate, or with two rounds"))
+    if problems:
+        raise InputError(problems)
 
 
 def _two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:
@@ -169,7 +173,11 @@ def labelers(data: Data, *, as_json: bool) -> None:
         assert rounds.history is not None
         doing.say("Learning from history")
         result = hero.fit_reliability(rounds.history, progress=doing.step)
-        rows = labeler_rows(result)
+    show_labelers(result, as_json=as_json)
+
+
+def show_labelers(result: Reliability, *, as_json: bool) -> None:
+    rows = labeler_rows(result)
     if not as_json:
         show(pages.labelers(result, rows))
         return
@@ -186,6 +194,26 @@ def labelers(data: Data, *, as_json: bool) -> None:
             "findings": [finding.to_dict() for finding in result.findings],
         }
     )
+
+
+def count(data: Data, output: Path, *, as_json: bool) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing)
+        assert rounds.history is not None
+        doing.say("Counting")
+        hero.save_counts(rounds.history, output, covariates=rounds.covariates)
+        saved = hero.read_round(output)
+        found = {
+            "schema_version": SCHEMA_VERSION,
+            "target": "count",
+            "output": str(output),
+            "items": saved.n_items,
+            "labels": saved.n_labels,
+            "labelers": len(saved.labelers),
+            "gold": saved.n_gold,
+            "covariates": list(saved.column_names),
+        }
+    show_json(found) if as_json else show(pages.counted(found))
 
 
 def labeler_rows(result: Reliability) -> list[dict[str, Any]]:

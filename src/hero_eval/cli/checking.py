@@ -11,6 +11,7 @@ from hero_eval.findings import Finding
 
 if TYPE_CHECKING:
     from hero_eval.cli.progress import Activity
+    from hero_eval.engines.large import LargeRound
     from hero_eval.round import Round
     from hero_eval.targets.comparison import Comparison
 
@@ -28,6 +29,10 @@ class Outlook:
 def describe(one: Round) -> dict[str, Any]:
     import numpy as np
 
+    from hero_eval.engines.large import LargeRound
+
+    if isinstance(one, LargeRound):
+        return _describe_large(one)
     labels = np.bincount(one.label_item, minlength=one.n_items)
     by_class = np.bincount(one.gold[one.gold >= 0], minlength=len(one.values))
     numeric = one.numeric_columns()
@@ -47,6 +52,31 @@ def describe(one: Round) -> dict[str, Any]:
         "covariates": {name: float(np.isnan(one.covariate(name)).mean()) for name in numeric},
         "other_columns": [name for name in one.column_names if name not in numeric],
         "weight": None if one.weight is None else {"min": float(one.weight.min()), "max": float(one.weight.max())},
+        "notes": [note.to_dict() for note in one.notes],
+    }
+
+
+def _describe_large(one: LargeRound) -> dict[str, Any]:
+    """The same from counts; what only the items would tell is left out."""
+    import numpy as np
+
+    tally = one.tally()
+    labels = np.diff(tally.ends)
+    known = {name: float(tally.items[tally.gold == k].sum()) for k, name in enumerate(one.values)}
+    moments = tally.moments
+    missing = {} if moments is None else dict(zip(moments.names, 1 - moments.observed / tally.n_items, strict=True))
+    return {
+        "name": one.name,
+        "items": one.n_items,
+        "labels": one.n_labels,
+        "labelers": list(one.labelers),
+        "gold": one.n_gold,
+        "gold_by_class": {name: int(of) for name, of in known.items() if one.n_gold},
+        "labels_per_item": {"min": int(labels.min()), "mean": one.n_labels / one.n_items, "max": int(labels.max())},
+        "classes": list(one.classes_given or one.values),
+        "covariates": {name: float(share) for name, share in missing.items()},
+        "other_columns": [name for name in one.column_names if name not in missing],
+        "weight": None,
         "notes": [note.to_dict() for note in one.notes],
     }
 

@@ -13,7 +13,8 @@ from hero_eval.cli import markdown, pages, words
 from hero_eval.cli.actions import labeler_rows
 from hero_eval.cli.blocks import Facts, Heading, Line, Page, remarks
 from hero_eval.cli.progress import activity
-from hero_eval.cli.render import plain, show
+from hero_eval.cli.render import show
+from hero_eval.documents import plain
 from hero_eval.errors import wrong
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from hero_eval.round import Round
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Where:
+    """Who counts the labels, and with what."""
+
+    engine: str | None = None
+    memory_limit: str | None = None
+    spark: str | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,7 @@ class Data:
     flag: str | None = None
     one_positive: bool = False
     """Whether several positive classes make no sense."""
+    where: Where = field(default_factory=Where)
 
 
 @dataclass
@@ -101,6 +111,7 @@ def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
         "classes": problems.attempt(lambda: split(data.classes)),
         "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
         "text": data.text,
+        **asdict(data.where),
     }
 
 
@@ -115,7 +126,7 @@ def _read(path: Path, options: dict[str, Any]) -> Round:
 
 
 def _placed(path: Path, problem: Problem) -> Problem:
-    about_call = problem.message.startswith("classes=")
+    about_call = problem.message.startswith(("classes=", "engine is", "memory_limit ", "spark ", "engine='spark'"))
     if about_call or str(path) in problem.message or (path.is_file() and path.name in problem.message):
         return problem
     return Problem(problem.code, f"{path}: {problem.message}")

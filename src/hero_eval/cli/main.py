@@ -9,15 +9,17 @@ from typing import Annotated
 import typer
 
 from hero_eval.cli import options as given
-from hero_eval.cli.guard import INTERRUPTED, GuardedGroup
+from hero_eval.cli import store_options as kept
+from hero_eval.cli.config import ConfiguredGroup
+from hero_eval.cli.guard import INTERRUPTED
+from hero_eval.cli.store_main import store_app
 
 _ASK, _KNOW = "Estimate", "Data, labelers and methods"
 
 app = typer.Typer(
     name="hero",
-    cls=GuardedGroup,
+    cls=ConfiguredGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -68,7 +70,7 @@ def demo(
     epilog="Example:\n  hero estimate rounds/may --history rounds/april --covariates judge",
 )
 def estimate(
-    current: given.Current,
+    current: given.Current = None,
     history: given.Histories = None,
     method: given.Method = None,
     covariates: given.Covariates = None,
@@ -82,23 +84,35 @@ def estimate(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     by: given.By = None,
     fail_below: given.FailBelow = None,
     fail_above: given.FailAbove = None,
+    round: kept.RoundName = None,
+    from_question: kept.FromQuestion = None,
+    from_model: kept.FromModels = None,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    no_save: kept.NoSave = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
 ) -> None:
     """How often the gold answer would be the positive class, with an interval."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli import stored as recorded
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, positive, covariates, text)
-    actions.estimate(
-        data,
-        actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
-        actions.Gate(fail_below, fail_above),
-        by,
-        as_json=json,
-    )
+    where = Where(engine, memory_limit, spark)
+    data = Data(given.some(current), history or (), column or (), classes, positive, covariates, text, where=where)
+    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
+    gate = actions.Gate(fail_below, fail_above)
+    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
+    if stored.asked(current):
+        recorded.estimate("estimate", stored, data, ask, gate, as_json=json, by=by)
+    else:
+        actions.estimate(data, ask, gate, by, as_json=json)
 
 
 @app.command(
@@ -111,8 +125,8 @@ def estimate(
 )
 def compare(
     a: Annotated[
-        Path, typer.Argument(metavar="A", help=f"The round to be estimated: {given.ROUND}.", show_default=False)
-    ],
+        Path | None, typer.Argument(metavar="A", help=f"The round to be estimated: {given.ROUND}.", show_default=False)
+    ] = None,
     b: Annotated[
         Path | None,
         typer.Argument(metavar="B", help="A second model's round on the same items.", show_default=False),
@@ -130,22 +144,44 @@ def compare(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     fail_below: given.FailBelow = None,
     fail_above: given.FailAbove = None,
+    round: kept.RoundName = None,
+    other_round: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --round: the round of a second model on the same items.",
+            rich_help_panel="The store",
+            autocompletion=kept.complete_round,
+            show_default=False,
+        ),
+    ] = None,
+    from_question: kept.FromQuestion = None,
+    from_model: kept.FromModels = None,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    no_save: kept.NoSave = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
 ) -> None:
     """Every method on one round, or the difference between two models."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli import stored as recorded
+    from hero_eval.cli.inputs import Data, Where
 
-    rounds = [a] if b is None else [a, b]
-    data = Data(rounds, history or (), column or (), classes, positive, covariates, text)
-    actions.compare(
-        data,
-        actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
-        actions.Gate(fail_below, fail_above),
-        as_json=json,
-    )
+    where = Where(engine, memory_limit, spark)
+    data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
+    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
+    gate = actions.Gate(fail_below, fail_above)
+    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
+    if stored.asked(a):
+        recorded.estimate("compare", stored, data, ask, gate, as_json=json, other=other_round)
+    else:
+        actions.compare(data, ask, gate, as_json=json)
 
 
 @app.command(
@@ -153,7 +189,7 @@ def compare(
     epilog="Example:\n  hero winrate arena/may --history arena/april --a new --b old --tie same",
 )
 def winrate(
-    current: given.Current,
+    current: given.Current = None,
     history: given.Histories = None,
     ties: Annotated[
         str,
@@ -179,23 +215,35 @@ def winrate(
     seed: given.Seed = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     fail_below: given.FailBelow = None,
     fail_above: given.FailAbove = None,
+    round: kept.RoundName = None,
+    from_question: kept.FromQuestion = None,
+    from_model: kept.FromModels = None,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    no_save: kept.NoSave = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
 ) -> None:
     """How often model A wins side by side against model B."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli import stored as recorded
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, None, covariates, text)
+    where = Where(engine, memory_limit, spark)
+    data = Data(given.some(current), history or (), column or (), classes, None, covariates, text, where=where)
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
-    actions.win_rate(
-        data,
-        actions.Ask(method, penalty, level, interval, cluster, replicates, seed),
-        sides,
-        actions.Gate(fail_below, fail_above),
-        as_json=json,
-    )
+    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
+    gate = actions.Gate(fail_below, fail_above)
+    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
+    if stored.asked(current):
+        recorded.estimate("winrate", stored, data, ask, gate, as_json=json, **sides)
+    else:
+        actions.win_rate(data, ask, sides, gate, as_json=json)
 
 
 @app.command(
@@ -203,11 +251,11 @@ def winrate(
     epilog="Example:\n  hero moderation rounds/may --history rounds/april --flag flagged",
 )
 def moderation(
-    current: given.Current,
     flag: Annotated[
         str,
         typer.Option(metavar="COLUMN", help="The yes/no column of the items that says what the system flagged."),
     ],
+    current: given.Current = None,
     history: given.Histories = None,
     method: given.Method = None,
     covariates: given.Covariates = None,
@@ -221,32 +269,86 @@ def moderation(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
+    round: kept.RoundName = None,
+    from_question: kept.FromQuestion = None,
+    from_model: kept.FromModels = None,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    no_save: kept.NoSave = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
 ) -> None:
     """Prevalence of violations, and precision and recall of the flags."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli import stored as recorded
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data([current], history or (), column or (), classes, positive, covariates, text, flag, one_positive=True)
-    actions.moderation(data, actions.Ask(method, penalty, level, interval, cluster, replicates, seed), as_json=json)
+    where = Where(engine, memory_limit, spark)
+    currents = given.some(current)
+    data = Data(
+        currents, history or (), column or (), classes, positive, covariates, text, flag, one_positive=True, where=where
+    )
+    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
+    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
+    if stored.asked(current):
+        recorded.estimate("moderation", stored, data, ask, actions.Gate(), as_json=json, flag=flag)
+    else:
+        actions.moderation(data, ask, as_json=json)
 
 
-@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero labelers rounds/march rounds/april")
+@app.command(
+    rich_help_panel=_KNOW,
+    epilog="Examples:\n  hero labelers rounds/march rounds/april\n  hero labelers --over-time --store hero-store",
+)
 def labelers(
     history: Annotated[
-        list[Path],
-        typer.Argument(metavar="HISTORY", help=f"Past rounds with some gold, each {given.ROUND}.", show_default=False),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="HISTORY",
+            help=f"Past rounds with some gold, each {given.ROUND}; without them those of the store.",
+            show_default=False,
+        ),
+    ] = None,
+    over_time: Annotated[bool, typer.Option("--over-time", help="Each round by itself, and who drifts.")] = False,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Rounds of this question; without it the store's only one.",
+            rich_help_panel="The store",
+            show_default=False,
+        ),
+    ] = None,
+    from_model: kept.FromModels = None,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    level: given.Level = 0.95,
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     json: given.AsJson = False,
 ) -> None:
     """How reliable each labeler is."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli import stored as recorded
+    from hero_eval.cli.inputs import Data, Where
 
-    actions.labelers(Data((), history, column or (), classes, positive, one_positive=True), as_json=json)
+    where = Where(engine, memory_limit, spark)
+    data = Data((), history or (), column or (), classes, positive, one_positive=True, where=where)
+    chosen = recorded.FromStore(store, None, question, tuple(from_model or ()), since, before)
+    if over_time:
+        recorded.labelers_over_time(chosen, data, level, as_json=json)
+    elif history:
+        actions.labelers(data, as_json=json)
+    else:
+        recorded.labelers(chosen, data, as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero check rounds/may --history rounds/april")
@@ -258,13 +360,44 @@ def check(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
     json: given.AsJson = False,
 ) -> None:
     """What a round holds, what is wrong with it, and what could be estimated."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    actions.check(Data([path], history or (), column or (), classes, positive), as_json=json)
+    where = Where(engine, memory_limit, spark)
+    actions.check(Data([path], history or (), column or (), classes, positive, where=where), as_json=json)
+
+
+@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero count rounds/april history.parquet -o history.parquet")
+def count(
+    rounds: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="ROUND", help=f"Rounds, each {given.ROUND}; or counts of earlier ones.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The .parquet file to write.", show_default=False)
+    ],
+    covariates: given.Covariates = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
+    json: given.AsJson = False,
+) -> None:
+    """Keep rounds as counts, which serve as history without being read again."""
+    from hero_eval.cli import actions
+    from hero_eval.cli.inputs import Data, Where
+
+    where = Where(engine, memory_limit, spark)
+    actions.count(Data((), rounds, column or (), classes, None, covariates, where=where), output, as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero backtest rounds/*")
@@ -338,6 +471,9 @@ def study(
     rates = tuple(gold_rate) if gold_rate else None
     chosen = {"replications": replications, "seed": seed, "processes": processes, "gold_rates": rates}
     actions.study(name, chosen, output, as_json=json)
+
+
+app.add_typer(store_app)
 
 
 def run() -> None:

@@ -9,10 +9,16 @@ import typer
 
 ROUND = "a folder with labels, gold and items, or one table"
 
+
+def some(*paths: Path | None) -> list[Path]:
+    """The paths that were given."""
+    return [path for path in paths if path is not None]
+
+
 _DATA, _ESTIMATE, _OUTPUT = "How to read the data", "How to estimate", "Output"
 
 Current = Annotated[
-    Path, typer.Argument(metavar="CURRENT", help=f"The round to be estimated: {ROUND}.", show_default=False)
+    Path | None, typer.Argument(metavar="CURRENT", help=f"The round to be estimated: {ROUND}.", show_default=False)
 ]
 Histories = Annotated[
     list[Path] | None,
@@ -58,6 +64,33 @@ Positives = Annotated[
         "--positive",
         metavar="C[,C2]",
         help="The class, or classes, whose rate is asked for.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Who counts the labels: memory, duckdb or spark; without it memory, and duckdb for large files.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="How much memory DuckDB may use, such as 4GB; the rest goes to disk.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+Spark = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The Spark master that counts the labels, such as spark://host:7077.",
         rich_help_panel=_DATA,
         show_default=False,
     ),

@@ -365,6 +365,18 @@ def _round_by_round(result: Backtest) -> Table:
     return Table(columns, rows)
 
 
+def counted(found: Mapping[str, Any]) -> Page:
+    return [
+        Line(
+            f"Counted {words.count(found['items'], 'item')}, {words.count(found['labels'], 'label')} by "
+            f"{words.count(found['labelers'], 'labeler')}, {found['gold']:,} gold.",
+            strong=True,
+        ),
+        Facts([("covariates", ", ".join(found["covariates"]) or "none"), ("file", found["output"])]),
+        Line("Use the file wherever a past round goes, or count it together with the next round."),
+    ]
+
+
 def studies(known: Mapping[str, str]) -> Page:
     return [Facts(list(known.items())), Line("Run one: hero study NAME --replications 100")]
 

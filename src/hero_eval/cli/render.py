@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
 from hero_eval.cli.guard import printable
+from hero_eval.documents import json_text
 
 TEXT_WIDTH = 80
 NARROWEST = 8
@@ -65,21 +65,7 @@ def show(page: Page) -> None:
 def show_json(document: Mapping[str, Any]) -> None:
     """Write one strict JSON document to stdout and nothing else."""
     utf = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(plain(document), indent=2, allow_nan=False, ensure_ascii=not utf)
-    sys.stdout.write(text + "\n")
-
-
-def plain(value: Any) -> Any:
-    """Only what JSON knows; unknown numbers are null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(of) for key, of in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(of) for of in value]
-    if hasattr(value, "item") and not isinstance(value, str):
-        value = value.item()
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value
+    sys.stdout.write(json_text(document, ascii_only=not utf) + "\n")
 
 
 def _show_block(screen: Screen, block: Block) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns
+from hero_eval.engines.engine import Names
+from hero_eval.engines.tally import Tally, without_items
+from hero_eval.findings import Finding
+from hero_eval.model.moments import Forms, Moments, features
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns, count_rows, sum_by
 from hero_eval.model.routing import routing_weights
 
 if TYPE_CHECKING:
@@ -17,14 +22,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Patterns of one or several rounds; `kept` (all items) says which items have a label by these labelers."""
+    """Patterns of one or several rounds; `kept` (all items) says which items have a label by these labelers.
+
+    Rounds that are counted without their items have no `kept`, only the number of items set aside.
+    """
 
     patterns: Patterns
-    kept: Bools
+    kept: Bools | None
     labels_set_aside: int
+    items_set_aside: int = 0
+    items_behind: int | None = None
+    labels_behind: Floats | None = None
+    """All items, and (J,) all labels of each labeler, where the patterns are those of the items with gold only."""
+
+    @property
+    def n_items(self) -> int:
+        return self.patterns.n_items if self.items_behind is None else self.items_behind
 
 
-def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str], *, routed: bool = False) -> Counted:
+def count_in_memory(
+    rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str], *, routed: bool = False
+) -> Counted:
     """Count these rounds as one; labels by other labelers are left out, and items that then have none.
 
     `routed`: known probabilities of having gold weigh the items, so that those with gold stand for all.
@@ -57,7 +75,7 @@ def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[st
         gold=np.concatenate(gold)[kept],
         weight=np.concatenate(weight)[kept],
     )
-    return Counted(patterns, kept, int((~known).sum()))
+    return Counted(patterns, kept, int((~known).sum()), int((~kept).sum()))
 
 
 def _routing(one: Round) -> Floats:
@@ -67,3 +85,137 @@ def _routing(one: Round) -> Floats:
 
 def _mean_one(weight: Floats | None, n_items: int) -> Floats:
     return np.ones(n_items) if weight is None else weight / weight.mean()
+
+
+@dataclass(frozen=True, eq=False)
+class ItemArrays:
+    """A tally together with its items: the row of each, its weight, and its covariates as `Moments` has them."""
+
+    tally: Tally
+    row: Ints
+    weight: Floats
+    seen: Floats
+    values: Floats
+
+    def grams(self, forms: Forms, n_rows: int) -> Floats:
+        """Sums of w^2 f f' by row, see `Source.grams`."""
+        of = features(forms.of(self.seen, self.values)) * self.weight[:, None]
+        size = of.shape[1]
+        out = np.zeros((n_rows, size, size))
+        for a, b in combinations_with_replacement(range(size), 2):
+            out[:, a, b] = out[:, b, a] = sum_by(self.row, of[:, a] * of[:, b], n_rows)
+        return out
+
+
+def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Floats) -> ItemArrays:
+    """The items of patterns counted in memory with their covariates (n, d), nan = missing."""
+    row, weight = patterns.row_of_item, patterns.item_weight
+    if not names:
+        nothing = np.zeros((len(row), 0))
+        return ItemArrays(tally, row, weight, nothing, nothing)
+    seen = ~np.isnan(columns)
+    observed = seen.sum(axis=0).astype(float)
+    filled = np.where(seen, columns, 0.0)
+    centre = filled.sum(axis=0) / np.maximum(observed, 1.0)
+    away = np.where(seen, columns - centre, 0.0)
+    reach = np.abs(away).max(axis=0, initial=0.0)
+    scale = np.where(reach > 0, reach, 1.0)
+    flags, values = seen.astype(float), away / scale
+
+    def by_row(of: Floats, factor: Floats) -> Floats:
+        return np.stack([sum_by(row, column * factor, patterns.n_rows) for column in of.T], axis=1)
+
+    both = np.concatenate([flags, values], axis=1)
+    moments = Moments(
+        names=names,
+        centre=centre,
+        scale=scale,
+        seen=by_row(flags, weight),
+        sums=by_row(values, weight),
+        seen_sq=by_row(flags, weight**2),
+        sums_sq=by_row(values, weight**2),
+        products=(both * weight[:, None]).T @ both,
+        products_sq=(both * weight[:, None] ** 2).T @ both,
+        observed=observed,
+        largest=np.abs(filled).max(axis=0, initial=0.0),
+    )
+    return ItemArrays(replace(tally, moments=moments), row, weight, flags, values)
+
+
+class MemorySource:
+    """A round in memory behind the interface of the engines."""
+
+    stays = False
+
+    def totals(self) -> tuple[int, int, int]:
+        whole = self.tally()
+        return whole.n_items, whole.n_labels, whole.n_gold
+
+    def __init__(self, one: Round) -> None:
+        self._round = one
+        self.labelers = one.labelers
+        self.values = one.values
+        self.classes = one.classes_given
+        self.positive = one.positive
+        self._counted: dict[tuple[Names, Names | None], ItemArrays] = {}
+
+    def _arrays(self, covariates: Names, labelers: Names | None) -> ItemArrays:
+        asked = covariates, labelers
+        if asked not in self._counted:
+            known = [name for name in self.labelers if labelers is None or name in set(labelers)]
+            counted = count_in_memory([self._round], known, self.values)
+            assert counted.kept is not None
+            columns = [self._round.covariate(name)[counted.kept] for name in covariates]
+            table = np.stack(columns, axis=1) if columns else np.zeros((int(counted.kept.sum()), 0))
+            tally = without_items(counted.patterns, known, self.values)
+            self._counted[asked] = with_covariates(counted.patterns, tally, covariates, table)
+        return self._counted[asked]
+
+    def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
+        return self._arrays(covariates, labelers).tally
+
+    def grams(self, covariates: Names, labelers: Names | None, forms: Forms) -> Floats:
+        arrays = self._arrays(covariates, labelers)
+        return arrays.grams(forms, arrays.tally.n_rows)
+
+    def notes(self) -> tuple[Finding, ...]:
+        return self._round.notes
+
+    def column_names(self) -> Names:
+        return self._round.column_names
+
+    def numeric_columns(self) -> Names:
+        return self._round.numeric_columns()
+
+
+def arrays_of_labels(about: Any, labels: Any, labelers: Names, values: Names, covariates: Names) -> ItemArrays | None:
+    """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labelled an item twice.
+
+    `about` has a row an item (gold, x0 ..., maybe w), `labels` a row a label (item, cell).
+    """
+    cell = np.asarray(labels["cell"].to_numpy(), np.int32)
+    same = ~_changes(labels["item"])
+    if (same & (cell[1:] // len(values) == cell[:-1] // len(values))).any():
+        return None
+    ends = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(cell)]])
+    patterns = count_rows(
+        cell,
+        ends,
+        n_labelers=len(labelers),
+        n_answers=len(values),
+        gold=np.asarray(about["gold"].to_numpy(), np.int64),
+        weight=np.asarray(about["w"].to_numpy(), np.float64) if "w" in about.column_names else None,
+    )
+    columns = [np.asarray(about[f"x{j}"].to_numpy(), np.float64) for j in range(len(covariates))]
+    table = np.stack(columns, axis=1) if columns else np.zeros((about.num_rows, 0))
+    return with_covariates(patterns, without_items(patterns, labelers, values), covariates, table)
+
+
+def _changes(column: Any) -> Bools:
+    """Where a sorted column differs from the row before."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(column.type):
+        return np.asarray(np.diff(column.to_numpy()) != 0, np.bool_)
+    return np.asarray(pc.not_equal(column[1:], column[:-1]).to_numpy(), np.bool_)

@@ -7,12 +7,11 @@ and, in history, by its part in the reliabilities and in the historical mean.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import stats
-
-from hero_eval.findings import Finding, name_some
-from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, method
-from hero_eval.methods.stage_b import Carried, carry, fit_findings
+from hero_eval.findings import Finding
+from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
+from hero_eval.methods.hero2_remarks import Dropped, dropped_findings, moved_finding, value_findings
+from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, method
+from hero_eval.methods.stage_b import Carried, carry, fit_findings, tilt_gradient
 from hero_eval.model.control import FEW, Control, Covariates, fit_control, mean_shift, prepare
 from hero_eval.model.patterns import Floats
 from hero_eval.model.score import Root, edge_point, solve_rates
@@ -28,11 +27,15 @@ def _tilted(evidence: Evidence) -> tuple[Carried, Covariates, Control, Root]:
 
 
 def rates(evidence: Evidence) -> Floats:
+    if evidence.counted is not None:
+        return counted_tilt(evidence, evidence.counted, counted_penalty(evidence)).root.rates
     return _tilted(evidence)[3].rates
 
 
 @method("hero2", "HERO-1 sharpened by covariates that both rounds share", rates, needs=("history gold", "covariates"))
 def hero2(evidence: Evidence) -> Fit:
+    if evidence.counted is not None:
+        return _on_counts(evidence, evidence.counted)
     columns = evidence.covariates
     assert columns is not None
     carried, ready, control, root = _tilted(evidence)
@@ -48,6 +51,46 @@ def hero2(evidence: Evidence) -> Fit:
         report=carried.learned.report,
         findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, _penalty(evidence))),
     )
+
+
+def _on_counts(evidence: Evidence, counted: CountedCovariates) -> Fit:
+    """The same from sums of the covariates by answer pattern; influences are then factors of their sums of squares."""
+    asked = counted_penalty(evidence)
+    tilt = counted_tilt(evidence, counted, asked)
+    root = tilt.root
+    inside = edge_point(root.rates, evidence.current.total) if root.on_edge else root.rates
+    current, history, paper = counted_influences(evidence, counted, tilt, inside)
+    ready = tilt.ready
+    dropped = Dropped(ready.kept, ready.constant, ready.collinear, ready.absent)
+    found = [*fit_findings(tilt.carried), *dropped_findings(counted.names, dropped)]
+    if ready.kept:
+        found += value_findings(ready.missing, tilt.ridge.penalty, tilt.ridge.n_effective, asked)
+        shift = moved_finding(counted.names, ready.kept, ready.shift)
+        found += [] if shift is None else [shift]
+    return Fit(
+        rates=root.rates,
+        inside=inside,
+        current=current,
+        history=history,
+        paper=paper,
+        on_edge=root.on_edge,
+        report=tilt.carried.learned.report,
+        findings=tuple(found),
+    )
+
+
+def counted_penalty(evidence: Evidence) -> float | None:
+    """As `_penalty`, without texts, which are not counted."""
+    assert evidence.counted is not None
+    few = evidence.current.n_items >= FEW * len(evidence.counted.names)
+    return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
+
+
+def counted_shift(evidence: Evidence, level: float) -> Finding | None:
+    """`shift_finding` for counted covariates."""
+    assert evidence.counted is not None
+    ready = prepare_counts(evidence, evidence.counted, drop_collinear=counted_penalty(evidence) == 0.0)
+    return moved_finding(evidence.counted.names, ready.kept, ready.shift, level)
 
 
 def _penalty(evidence: Evidence) -> float | None:
@@ -95,20 +138,11 @@ def _influences(
     through_gamma = through_gamma + pilot_psi @ pilot_inverse @ bend.T
     current = weight * (direct - through_gamma) @ inverse / total
     paper = weight * direct @ inverse / total
-    gradient = carried.mean_gradients(at) - _tilt_gradient(carried, along, pilot, pilot_inverse, bend)
+    row_along = patterns.item_sums(along) / total
+    gradient = carried.mean_gradients(at) - tilt_gradient(carried, row_along, pilot, pilot_inverse, bend)
     information = carried.learned.information
     by_reliability = information.item_influence(information.solve(gradient) @ inverse)
     return current, by_reliability + _mean_influence(evidence, ready, control) @ inverse, paper
-
-
-def _tilt_gradient(carried: Carried, along: Floats, pilot: Floats, pilot_inverse: Floats, bend: Floats) -> Floats:
-    """d tilt / d(reliability), (p, K-1): through the pilot scores, directly and by way of the pilot rate."""
-    patterns = carried.patterns
-    row_along = patterns.item_sums(along) / patterns.total
-    n_scores = carried.likelihood.shape[1] - 1
-    directly = [carried.gradient(pilot, np.outer(row_along, np.eye(n_scores)[k])) for k in range(n_scores)]
-    out: Floats = np.stack(directly, axis=1) + carried.mean_gradients(pilot) @ pilot_inverse @ bend.T
-    return out
 
 
 def _mean_influence(evidence: Evidence, ready: Covariates, control: Control) -> Floats:
@@ -124,30 +158,12 @@ def _mean_influence(evidence: Evidence, ready: Covariates, control: Control) -> 
 def _covariate_findings(
     columns: CovariateColumns, ready: Covariates, control: Control, evidence: Evidence, asked: float | None
 ) -> list[Finding]:
-    found = []
-    for why, dropped in (
-        ("the same for every current item", ready.constant),
-        ("a combination of the others", ready.collinear),
-        ("never observed in one of the rounds", ready.absent),
-    ):
-        if dropped:
-            names = [columns.names[c] for c in dropped]
-            found.append(Finding("F401", f"dropped {name_some(names)}: {why}", {"columns": names}))
+    found = dropped_findings(columns.names, Dropped(ready.kept, ready.constant, ready.collinear, ready.absent))
     if not ready.kept:
-        message = "no covariate is left: HERO-2 is HERO-1 here"
-        found.append(Finding("F401", message, {"columns": list(columns.names)}))
         return found
     in_history = ready.history_seen if columns.in_scope is None else ready.history_seen[columns.in_scope]
     missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(in_history.mean())
-    if max(missing) > 0:
-        message = (
-            f"covariate values are missing ({missing[0]:.1%} in current, {missing[1]:.1%} in history); "
-            "they count as the historical mean"
-        )
-        found.append(Finding("F402", message, {"current": missing[0], "history": missing[1]}))
-    if asked is None:
-        message = f"ridge penalty {control.penalty:.3g}, worth {control.n_effective:.1f} covariates"
-        found.append(Finding("F405", message, {"penalty": control.penalty, "n_effective": control.n_effective}))
+    found += value_findings(missing, control.penalty, control.n_effective, asked)
     assert evidence.history is not None
     shift = shift_finding(columns, ready, evidence.current.item_weight, evidence.history.item_weight)
     return found if shift is None else [*found, shift]
@@ -161,14 +177,4 @@ def shift_finding(
     level: float = 0.05,
 ) -> Finding | None:
     """A mean that moved by more than chance allows (`level` over all covariates) is carried straight into HERO-2."""
-    z = mean_shift(ready, current_weight, history_weight)
-    bound = stats.norm.isf(level / 2 / max(len(z), 1))
-    moved = [columns.names[c] for c, value in zip(ready.kept, z, strict=True) if abs(value) > bound]
-    if not moved:
-        return None
-    largest = float(np.abs(z).max())
-    message = (
-        f"the mean of {name_some(moved)} differs between history and current (|z| up to {largest:.1f}), which hero2 "
-        "takes as chance: trust hero1 more"
-    )
-    return Finding("F403", message, {"columns": moved, "largest_z": largest})
+    return moved_finding(columns.names, ready.kept, mean_shift(ready, current_weight, history_weight), level)

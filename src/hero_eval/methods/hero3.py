@@ -13,7 +13,7 @@ from scipy import sparse
 
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.hero2 import shift_finding
-from hero_eval.methods.registry import Evidence, Fit, Wide, method
+from hero_eval.methods.registry import Evidence, Fit, Wide, joined_times, method
 from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.between import Between, learn_drift, own_excess
 from hero_eval.model.control import FEW, Covariates, prepare
@@ -51,12 +51,14 @@ def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> 
         cells, gold, of_row = cells[row_of_item], gold[row_of_item], of_row[row_of_item]
         row_of_item = np.arange(len(row_of_item))
         covariates = np.concatenate([ready.history, ready.current])
+    times = joined_times(rounds)
     patterns = Patterns(
         cells=cells,
         gold=gold,
-        counts=sum_by(row_of_item, weight, len(gold)),
+        counts=sum_by(row_of_item, weight if times is None else weight * times, len(gold)),
         row_of_item=row_of_item,
         item_weight=weight,
+        times=times,
         n_labelers=wide.current.n_labelers,
         n_answers=wide.current.n_answers,
     )

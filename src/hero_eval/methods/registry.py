@@ -5,7 +5,7 @@ A new method is one file here with one `@method` function; the conformance tests
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -17,6 +17,7 @@ from hero_eval.findings import Finding
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
 from hero_eval.model.latent import Latent
+from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ class CovariateColumns:
     """(N,) the history items whose covariates are meant to count; None: all."""
 
 
+def joined_times(patterns: Sequence[Patterns]) -> Floats | None:
+    """`Patterns.times` of several patterns in a row; None where every entry is one item."""
+    if all(one.times is None for one in patterns):
+        return None
+    return np.concatenate([np.ones(len(one.row_of_item)) if one.times is None else one.times for one in patterns])
+
+
 @dataclass(frozen=True, eq=False)
 class Wide:
     """Both rounds on the labelers of both: history's first, then those whom it never saw.
@@ -57,11 +65,29 @@ class Wide:
     @property
     def n_history(self) -> int:
         """Items of all past rounds."""
-        return sum(one.n_items for one in self.past)
+        return sum(len(one.row_of_item) for one in self.past)
 
     @property
     def history_weight(self) -> Floats:
         return np.concatenate([one.item_weight for one in self.past])
+
+    @property
+    def history_times(self) -> Floats | None:
+        """How many items each entry stands for where some round was counted without its items."""
+        return joined_times(self.past)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedCovariates:
+    """Covariates of rounds that were counted without their items: sums by row of both rounds' patterns.
+
+    `grams` gives, for linear forms of the covariates, the sums of products of their features by row of current.
+    """
+
+    names: tuple[str, ...]
+    current: Moments
+    history: Moments
+    grams: Callable[[Forms], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +102,7 @@ class Evidence:
     current_all: Patterns
     history: Patterns | None = None
     covariates: CovariateColumns | None = None
+    counted: CountedCovariates | None = None
     em: EMOptions = field(default_factory=EMOptions)
     penalty: float | None = None
     progress: Progress | None = None

@@ -91,6 +91,17 @@ def carried_fit(carried: Carried) -> Fit:
     )
 
 
+def tilt_gradient(carried: Carried, row_along: Floats, pilot: Floats, pilot_inverse: Floats, bend: Floats) -> Floats:
+    """d tilt / d(reliability), (p, K-1): through HERO-2's pilot scores, directly and by way of the pilot rate.
+
+    row_along (P,): the share that each row has in how far the covariates lie along the tilt.
+    """
+    n_scores = carried.likelihood.shape[1] - 1
+    directly = [carried.gradient(pilot, np.outer(row_along, np.eye(n_scores)[k])) for k in range(n_scores)]
+    out: Floats = np.stack(directly, axis=1) + carried.mean_gradients(pilot) @ pilot_inverse @ bend.T
+    return out
+
+
 def fit_findings(carried: Carried) -> tuple[Finding, ...]:
     if not carried.root.converged:
         return (weak_finding("the current labels do not tell the classes apart: every rate fits them equally well"),)

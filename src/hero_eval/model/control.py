@@ -128,28 +128,42 @@ def fit_control(psi: Floats, covariates: Floats, weight: Floats, penalty: float 
     target = psi - weight @ psi / total
     variance = (centred * weight[:, None]).T @ centred / total
     covariance = (centred * weight[:, None]).T @ target / total
-    values, vectors = linalg.eigh(variance)
-    values = np.maximum(values, 0.0)
-    if penalty is None:
-        penalty = _cross_validated(values, vectors.T @ covariance, target, weight)
-    shrink = 1.0 / np.maximum(values + penalty, 1e-12)
-    inverse = (vectors * shrink) @ vectors.T
-    gamma = inverse @ covariance
+    spread = float((weight @ target**2).sum() / total)
+    ridge = solve_ridge(variance, covariance, spread, len(weight), penalty)
     return Control(
-        gamma=gamma,
-        tilt=gamma.T @ mean,
-        penalty=float(penalty),
-        n_effective=float((values * shrink).sum()),
-        inverse=inverse,
+        gamma=ridge.gamma,
+        tilt=ridge.gamma.T @ mean,
+        penalty=ridge.penalty,
+        n_effective=ridge.n_effective,
+        inverse=ridge.inverse,
         centred=centred,
-        residual=target - centred @ gamma,
+        residual=target - centred @ ridge.gamma,
     )
 
 
-def _cross_validated(values: Floats, rotated: Floats, target: Floats, weight: Floats) -> float:
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """Coefficients (d, K-1), (V + penalty)^-1, the penalty, and what it leaves of the number of covariates."""
+
+    gamma: Floats
+    inverse: Floats
+    penalty: float
+    n_effective: float
+
+
+def solve_ridge(variance: Floats, covariance: Floats, spread: float, n_items: int, penalty: float | None) -> Ridge:
+    """The regression from its moments alone; `spread` is the variance of the scores, summed over classes."""
+    values, vectors = linalg.eigh(variance)
+    values = np.maximum(values, 0.0)
+    if penalty is None:
+        penalty = _cross_validated(values, vectors.T @ covariance, spread, n_items)
+    shrink = 1.0 / np.maximum(values + penalty, 1e-12)
+    inverse = (vectors * shrink) @ vectors.T
+    return Ridge(inverse @ covariance, inverse, float(penalty), float((values * shrink).sum()))
+
+
+def _cross_validated(values: Floats, rotated: Floats, total_variance: float, n_items: int) -> float:
     """The penalty with the least generalised cross-validation error, on a fixed grid (so it is deterministic)."""
-    n_items = len(weight)
-    total_variance = float((weight @ target**2).sum() / weight.sum())
     energy = (rotated**2).sum(axis=1)
     best, best_error = 1e4, np.inf
     for penalty in np.logspace(4, -4, 49):

@@ -15,7 +15,11 @@ import numpy as np
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
 from hero_eval.model.patterns import Floats, Patterns
 
+Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
+"""The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
+
 _FIRST_REACH = 4.0
+MANY_LABELS = 1_000_000  # in patterns, from which on the compiled kernel pays for its start
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,11 @@ def gold_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
 def gold_counts(patterns: Patterns, n_classes: int) -> tuple[Floats, Floats]:
     """On gold rows: (J, L, K) how often a labeler gave each answer to each class, and (K,) items of each class."""
     known = (patterns.gold[:, None] == np.arange(n_classes)[None, :]) * patterns.counts[:, None]
-    return patterns.to_cells(known), known.sum(axis=0)
+    if patterns.is_small:
+        return patterns.to_cells(known), known.sum(axis=0)
+    rows = np.flatnonzero(patterns.gold >= 0)  # a few of many
+    hits: Floats = patterns.cells[rows].T @ known[rows]
+    return hits.reshape(patterns.n_labelers, patterns.n_answers, -1), known.sum(axis=0)
 
 
 def vote_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
@@ -118,12 +126,14 @@ def run_em(
     options: EMOptions,
     progress: Callable[[int, float], None] | None = None,
     pseudo: Floats | None = None,
+    expect: Expectation | None = None,
 ) -> tuple[Latent, EMReport]:
     """Climb from `start` until the likelihood, and by default the parameters too, stand still.
 
-    With `pseudo` it is the likelihood plus sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
+    `expect` is the E-step, where it is not one over `patterns`. With `pseudo` it is the likelihood plus
+    sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
     """
-    barrier = state_barrier(patterns.gold, start.state_class)
+    expect = _expectation(patterns, start) if expect is None else expect
     n_states = start.n_states
 
     def of(vector: Floats) -> Latent:
@@ -131,11 +141,12 @@ def run_em(
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
-        post, by_row = posterior(patterns, at, barrier)
-        height = float(patterns.counts @ by_row)
+        cells, states, height = expect(at)
         if pseudo is not None:
+            cells = cells + pseudo
             height += float((pseudo * np.log(at.answers)).sum())
-        return _vector(maximise(patterns, post, at, options.clip, pseudo)), height
+        answers = answer_shares(cells, at, options.clip)
+        return _vector(Latent(floored_shares(states, options.clip, axis=0), answers, at.state_class)), height
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
@@ -144,6 +155,21 @@ def run_em(
 
     found, report = climb(step, within, _vector(start), options, progress)
     return of(found), report
+
+
+def _expectation(patterns: Patterns, start: Latent) -> Expectation:
+    if len(patterns.cells.indices) >= MANY_LABELS:
+        from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
+
+        return Kernel(patterns).step
+    barrier = state_barrier(patterns.gold, start.state_class)
+
+    def expect(at: Latent) -> tuple[Floats, Floats, float]:
+        post, by_row = posterior(patterns, at, barrier)
+        expected = post * patterns.counts[:, None]
+        return patterns.to_cells(expected), expected.sum(axis=0), float(patterns.counts @ by_row)
+
+    return expect
 
 
 def _vector(point: Latent) -> Floats:

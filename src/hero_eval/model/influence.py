@@ -270,20 +270,23 @@ class Information:
         weak = np.maximum(diagonal, diagonal.max() * 1e-12)
         operator = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
         nearby = LinearOperator((size, size), matvec=lambda v: v / weak, dtype=np.float64)
-        solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
-        if status != 0:
-            raise FloatingPointError("the information of the reliabilities could not be inverted")
-        out: Floats = solved
+        with np.errstate(all="ignore"):  # a matrix that is not positive definite lets the iteration run away
+            solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
+        out: Floats = solved if status == 0 and np.isfinite(solved).all() else np.full(size, np.nan)
         return out
 
     def item_influence(self, direction: Floats) -> Floats:
         """(n, m): each item's score times `direction` (p, m) = solve(gradient): its pull on what has that gradient."""
+        return self.patterns.to_items(self.row_influence(direction))
+
+    def row_influence(self, direction: Floats) -> Floats:
+        """(P, m): the same for one item of weight 1 in each row."""
         columns = []
         for one in direction.T:
             on_weights, on_answers = self.at.unpack(one)
             by_state = self.at.weight_slopes @ on_weights + self._along(on_answers)
             columns.append((self.post * by_state).sum(axis=1))
-        return self.patterns.to_items(np.stack(columns, axis=1))
+        return np.stack(columns, axis=1)
 
     def _along(self, on_answers: Floats) -> Floats:
         """(P, S): how far each state's log-likelihood moves when its logits move by on_answers (J*(L-1), S)."""

@@ -57,6 +57,8 @@ def stack(history: Patterns, current: Patterns, latent: Latent) -> Both:
         counts=np.concatenate([history.counts, current.counts]),
         row_of_item=np.concatenate([history.row_of_item, current.row_of_item + history.n_rows]),
         item_weight=np.concatenate([history.item_weight, current.item_weight]),
+        times=None,  # the joint fit looks at rows only
+        row_items=None,
     )
     return Both(patterns, history.n_rows, state_barrier(patterns.gold, latent.state_class))
 

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 Bools = NDArray[np.bool_]
 
 # Two independent 64-bit sums make one key of 128 bits: with 10^9 items a collision has odds of about 10^-21.
 _KEY_SEED = 0x4845524F
+_KEY_BLOCK = 1 << 18
 _DENSE_CELLS = 200_000
 
 
@@ -29,6 +30,10 @@ class Patterns:
 
     cells (P, J*L) sparse ones, who said what; gold (P,) class or -1; counts (P,) sums of item weights;
     row_of_item (n,) the row of each item; item_weight (n,) with mean 1.
+
+    Counted by an engine, items are no longer told apart: an entry of `row_of_item` then stands for `times` items that
+    share `item_weight` (chosen so that sums of weights and of their squares are those of the items), and `row_items`
+    (P,) says how many items each row has.
     """
 
     cells: Any
@@ -38,10 +43,24 @@ class Patterns:
     item_weight: Floats
     n_labelers: int
     n_answers: int
+    times: Floats | None = None
+    row_items: Floats | None = None
 
     @property
     def n_items(self) -> int:
-        return len(self.row_of_item)
+        return len(self.row_of_item) if self.row_items is None else round(float(self.row_items.sum()))
+
+    @cached_property
+    def items_of_row(self) -> Floats:
+        """(P,) how many items each row has."""
+        if self.row_items is not None:
+            return self.row_items
+        return np.bincount(self.row_of_item, minlength=self.n_rows).astype(float)
+
+    @property
+    def n_gold(self) -> int:
+        """How many items have gold."""
+        return round(float(self.items_of_row[self.gold >= 0].sum()))
 
     @property
     def n_rows(self) -> int:
@@ -92,22 +111,34 @@ class Patterns:
         cells = self.cells.indices.astype(np.int64)
         return rows, cells // self.n_answers, cells % self.n_answers
 
+    @property
+    def row_squares(self) -> Floats:
+        """(P,) the sum of each row's squared item weights."""
+        squares = self.item_weight**2 if self.times is None else self.item_weight**2 * self.times
+        return sum_by(self.row_of_item, squares, self.n_rows)
+
     def item_sums(self, values: Floats) -> Floats:
         """Sum of (n, d) or (n,) item values within each row, each item taken with its weight."""
-        weighted = values * (self.item_weight if values.ndim == 1 else self.item_weight[:, None])
+        weight = self.item_weight if self.times is None else self.item_weight * self.times
+        weighted = values * (weight if values.ndim == 1 else weight[:, None])
         if values.ndim == 1:
             return sum_by(self.row_of_item, weighted, self.n_rows)
         columns = [sum_by(self.row_of_item, c, self.n_rows) for c in weighted.T]
         return np.stack(columns, axis=1) if columns else np.zeros((self.n_rows, 0))
 
     def to_items(self, row_values: Floats) -> Floats:
-        """Row values carried to the items, each times its item weight."""
+        """Row values carried to the items, each times its item weight.
+
+        An entry that stands for several items gets the root of the sum of their squares.
+        """
         taken: Floats = row_values[self.row_of_item]
-        return taken * (self.item_weight if taken.ndim == 1 else self.item_weight[:, None])
+        weight = self.item_weight if self.times is None else self.item_weight * np.sqrt(self.times)
+        return taken * (weight if taken.ndim == 1 else weight[:, None])
 
     def reweighted(self, item_weight: Floats) -> Patterns:
         """The same items with other weights, used as they are (not rescaled)."""
-        counts = sum_by(self.row_of_item, item_weight, self.n_rows)
+        mass = item_weight if self.times is None else item_weight * self.times
+        counts = sum_by(self.row_of_item, mass, self.n_rows)
         return replace(self, counts=counts, item_weight=np.asarray(item_weight, dtype=float))
 
 
@@ -130,15 +161,26 @@ def count_patterns(
 ) -> Patterns:
     """Count items into patterns. Labels come sorted by item; every item has at least one label."""
     cell = label_labeler * n_answers + label_answer
+    ends = np.searchsorted(label_item, np.arange(n_items + 1))
+    return count_rows(cell, ends, n_labelers=n_labelers, n_answers=n_answers, gold=gold, weight=weight)
+
+
+def count_rows(
+    cell: Ints,
+    ends: Ints,
+    *,
+    n_labelers: int,
+    n_answers: int,
+    gold: Ints | None = None,
+    weight: Floats | None = None,
+) -> Patterns:
+    """`count_patterns` for labels that are cells already; an item's are those from ends[i] to ends[i+1]."""
+    n_items = len(ends) - 1
     item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
     item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
-    starts = np.searchsorted(label_item, np.arange(n_items + 1))
-    first, row_of_item = _group(_pattern_keys(cell, starts[:-1], item_gold, n_labelers * n_answers))
-    lengths = np.diff(starts)[first]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    take = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - starts[first], lengths)
-    shape = (len(first), n_labelers * n_answers)
-    cells = sparse.csr_array((np.ones(len(take)), cell[take], indptr), shape=shape)
+    first, row_of_item = group_rows(cell, ends, item_gold, n_labelers * n_answers)
+    indptr, chosen = take_rows(cell, ends, first)
+    cells = sparse.csr_array((np.ones(len(chosen)), chosen, indptr), shape=(len(first), n_labelers * n_answers))
     return Patterns(
         cells=cells,
         gold=item_gold[first],
@@ -150,20 +192,48 @@ def count_patterns(
     )
 
 
+def take_rows(cells: Ints, ends: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """The cells of some rows, in their order: where each begins, and the cells."""
+    if len(rows) == len(ends) - 1 and (np.diff(rows) > 0).all():
+        return ends, cells
+    lengths = np.diff(ends)[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return starts, cells[np.arange(starts[-1]) - np.repeat(starts[:-1] - ends[rows], lengths)]
+
+
+def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints, Ints]:
+    """Of rows of cells (from ends[r] to ends[r+1], none empty) that are alike with their gold: the first of each group,
+    and each row's group."""
+    if len(ends) < 2:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return _group(_pattern_keys(cells, ends[:-1], gold, n_cells))
+
+
 def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[NDArray[np.uint64], ...]:
     """Two random 64-bit numbers a cell, summed over an item's labels (wrapping), and its gold's added."""
     n_gold = int(gold.max(initial=-1)) + 2
     numbers = np.random.default_rng(_KEY_SEED).integers(0, 2**64, size=(2, n_cells + n_gold), dtype=np.uint64)
-    return tuple(np.add.reduceat(of[cell], starts) + of[n_cells + 1 + gold] for of in numbers)
+    keys = []
+    for of in numbers:
+        key = of[n_cells + 1 + gold]
+        for begin in range(0, len(starts), _KEY_BLOCK):  # a block at a time: a number a label would fill memory
+            here = starts[begin : begin + _KEY_BLOCK]
+            stop = starts[begin + _KEY_BLOCK] if begin + _KEY_BLOCK < len(starts) else len(cell)
+            key[begin : begin + _KEY_BLOCK] += np.add.reduceat(of[cell[here[0] : stop]], here - here[0])
+        keys.append(key)
+    return tuple(keys)
 
 
 def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
     """Of equal keys: the first item of each group, and each item's group; groups in the order of appearance."""
-    order = np.lexsort(keys)
+    order = np.argsort(keys[0], kind="stable")
     changed = np.ones(len(order), dtype=bool)
-    changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    changed[1:] = np.diff(keys[0][order]) != 0
+    if (np.diff(keys[1][order])[~changed[1:]] != 0).any():  # half a key met by chance: the whole key decides
+        order = np.lexsort(keys)
+        changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     group_sorted = np.cumsum(changed) - 1
-    first_sorted = order[changed]  # lexsort is stable: the earliest item of the group
+    first_sorted = order[changed]  # sorting is stable: the earliest item of the group
     rank = np.empty(len(first_sorted), dtype=np.int64)
     rank[np.argsort(first_sorted)] = np.arange(len(first_sorted))
     group = np.empty(len(order), dtype=np.int64)

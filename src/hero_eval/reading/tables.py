@@ -34,24 +34,56 @@ def read_round(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     name: str | None = None,
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    spark: Any | None = None,
 ) -> Round:
     """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
 
-    The options are those of `Round`. InputError with the problems of all files at once.
+    The options are those of `Round`. InputError with the problems of all files at once. `engine` says who counts the
+    labels: "memory" reads all of them; "duckdb" leaves them in the files, within `memory_limit` ("4GB"); "spark"
+    likewise, in the session or on the master that `spark` names; without it DuckDB takes files of 256 MB and more. A
+    file of counts that `save_counts` wrote is read as the round it came from.
     """
+    from hero_eval.engines.choice import open_round  # engines make rounds too, so they do not belong to reading
     from hero_eval.round import Round  # a round can be made without files, so it does not know this module
 
     where = Path(path).expanduser()
+    files, problems = _look(where)
+    options = make_options(columns, classes, positive, covariates, text, name or name_of(where))
+    elsewhere = open_round(files, options, engine, memory_limit, spark) if not problems else None
+    if elsewhere is not None:
+        return elsewhere
+    return Round._of(parse_round(_read_files(files, problems), options))
+
+
+def read_sources(where: Path) -> Sources:
+    """The tables at a path, with the problems of all of them; InputError E101 or E103 if there is nothing to read."""
+    return _read_files(*_look(where))
+
+
+def _look(where: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
+    """The files of a round; InputError E101 or E103 if there are none."""
     try:
         if not where.exists():
             raise InputError(_not_there(where))
         files, problems = _find_files(where)
     except OSError as error:  # a name too long, a folder without permission
         raise InputError(Problem("E103", f"{where} cannot be read: {error.strerror or error}.")) from error
-    if name is None:
-        name = _stem(Path(os.path.abspath(where)))
-    options = make_options(columns, classes, positive, covariates, text, name)
-    return Round._of(parse_round(_read_files(files, problems), options))
+    return files, problems
+
+
+def name_of(path: Path) -> str:
+    """How messages call the round at this path: the folder's name, or the file's without its ending."""
+    return _stem(Path(os.path.abspath(path)))
+
+
+def beside(folder: Path, table: str) -> Path | None:
+    """The file of one more table in a round's folder, if there is one."""
+    if not folder.is_dir():
+        return None
+    found = [entry for entry in sorted(folder.iterdir()) if _ending(entry.name) and _stem(entry).lower() == table]
+    return found[0] if found else None
 
 
 def _stem(path: Path) -> str:
@@ -112,9 +144,7 @@ def read_table(file: Path) -> Any:
     """One file as a pyarrow table; InputError E102, E103 or E106."""
     import pyarrow as pa
 
-    ending = _ending(file.name)
-    if ending is None:
-        raise wrong("E103", f"{file} is not a table that can be read. Known endings: {', '.join(ENDINGS)}.")
+    ending = _known_ending(file)
     if file.is_file() and file.stat().st_size == 0:
         raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
     try:
@@ -125,6 +155,34 @@ def read_table(file: Path) -> Any:
         if "Expected" in reason:  # a row of the wrong length
             remedy = "Give every row as many fields as the header, and quote fields that hold the delimiter."
         raise wrong("E103", f"{file} cannot be read: {reason}. {remedy}") from error
+
+
+def _known_ending(file: Path) -> str:
+    ending = _ending(file.name)
+    if ending is None:
+        raise wrong("E103", f"{file} is not a table that can be read. Known endings: {', '.join(ENDINGS)}.")
+    return ending
+
+
+def text_format(file: Path) -> tuple[str, list[str]] | None:
+    """Delimiter and header of a text file, None for Parquet; InputError E102, E103 or E106 if it is neither."""
+    ending = _known_ending(file)
+    if file.is_file() and file.stat().st_size == 0:
+        raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
+    if ending == ".parquet":
+        return None
+    try:
+        delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
+    except (OSError, EOFError) as error:
+        raise wrong("E103", f"{file} cannot be read: {error}. Write it again; it may be damaged.") from error
+    return delimiter, _named_once(file, header)
+
+
+def _named_once(file: Path, header: list[str]) -> list[str]:
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise wrong("E103", f"{file} has more than one column called {twice[0]!r}. Rename or drop all but one.")
+    return header
 
 
 def _read_parquet(file: Path) -> Any:
@@ -148,9 +206,7 @@ def _read_text(file: Path, ending: str) -> Any:
     import pyarrow.csv as pacsv
 
     delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
-    twice = sorted({name for name in header if name and header.count(name) > 1})
-    if twice:
-        raise wrong("E103", f"{file} has more than one column called {twice[0]!r}. Rename or drop all but one.")
+    _named_once(file, header)
     try:
         return pacsv.read_csv(
             file,

@@ -6,7 +6,7 @@ random numbers depend on the seed and its own number only: the same bytes for an
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,9 +17,11 @@ from threadpoolctl import threadpool_limits
 from hero_eval.methods.registry import ANCHORED, Evidence
 from hero_eval.model.history import HistoryFit
 from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.threads import limited_threads, thread_count
 
 if TYPE_CHECKING:
-    from hero_eval.targets.question import Question
+    from hero_eval.reliability import Reliability
+    from hero_eval.targets.question import Current, Question
 
 DEFAULT_REPLICATES = 1_000
 
@@ -34,9 +36,12 @@ class Replicates:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Which unit each item belongs to: units of history and of current are numbered in one row of blocks."""
+    """Which unit each item belongs to: units of history and of current are numbered in one row of blocks.
 
-    blocks: tuple[int, ...]  # sizes: units are drawn within a block
+    Units are drawn within a block, given by its size; where a unit stands for several items, by their numbers.
+    """
+
+    blocks: tuple[int | Floats, ...]
     history: Ints | None
     currents: tuple[Ints, ...]
 
@@ -49,10 +54,10 @@ def draw_replicates(question: Question) -> Replicates:
 
     def one(number: int) -> tuple[list[Floats], list[float]]:
         rng = np.random.default_rng([seed, number])
-        drawn = np.concatenate([np.bincount(rng.integers(0, size, size), minlength=size) for size in plan.blocks])
-        return _refit(question, plan, drawn.astype(float))
+        return _refit(question, plan, np.concatenate([_draw(rng, block) for block in plan.blocks]))
 
-    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    workers = thread_count()
+    with threadpool_limits(1), limited_threads(1), ThreadPoolExecutor(workers) as pool:
         outcomes = []
         for number, outcome in enumerate(pool.map(one, range(count))):
             outcomes.append(outcome)
@@ -65,11 +70,23 @@ def draw_replicates(question: Question) -> Replicates:
     )
 
 
+def _draw(rng: np.random.Generator, block: int | Floats) -> Floats:
+    """How often each unit is drawn; for one that stands for several items: how often each of them, on average."""
+    if isinstance(block, int):
+        return np.bincount(rng.integers(0, block, block), minlength=block).astype(float)
+    total = block.sum()
+    drawn: Floats = rng.multinomial(round(float(total)), block / total) / block
+    return drawn
+
+
 def _plan(question: Question) -> _Plan:
     """Units: clusters over all rounds; or each history item by itself, and current items by id across rounds."""
     on_all = question.method.on_all
-    currents = [current.units(on_all).astype(str) for current in question.currents]
+    units = [current.units(on_all) for current in question.currents]
     past = question.reliability
+    if question.options.cluster is None and any(of is None for of in units):
+        return _plan_of_counts(question, on_all)
+    currents = [np.asarray(of).astype(str) for of in units]
     if question.options.cluster is not None:
         rows = currents if past is None else [*currents, np.asarray(question.history_clusters).astype(str)]
         names, numbers = np.unique(np.concatenate(rows), return_inverse=True)
@@ -79,8 +96,34 @@ def _plan(question: Question) -> _Plan:
     split = np.split(numbers, np.cumsum([len(row) for row in currents])[:-1])
     if past is None:
         return _Plan((len(names),), None, tuple(split))
-    sizes = tuple(one.n_items for one in past.rounds)
-    return _Plan((len(names), *sizes), len(names) + np.arange(sum(sizes)), tuple(split))
+    blocks = _blocks_of_history(past)
+    return _Plan((len(names), *blocks), len(names) + np.arange(_size(blocks)), tuple(split))
+
+
+def _blocks_of_history(past: Reliability) -> list[int | Floats]:
+    """Each round by itself; rounds that were counted without their items are one by now."""
+    times = past.counted.patterns.times
+    return [one.n_items for one in past.rounds] if times is None else [times]
+
+
+def _size(blocks: Sequence[int | Floats]) -> int:
+    return sum(block if isinstance(block, int) else len(block) for block in blocks)
+
+
+def _plan_of_counts(question: Question, on_all: bool) -> _Plan:
+    """Current rounds without ids: each is a block by itself."""
+    blocks: list[int | Floats] = []
+    currents = []
+    for current in question.currents:
+        patterns = current.evidence.current_all if on_all else current.evidence.current
+        start = _size(blocks)
+        blocks.append(len(patterns.row_of_item) if patterns.times is None else patterns.times)
+        currents.append(np.arange(start, _size(blocks)))
+    if question.reliability is None:
+        return _Plan(tuple(blocks), None, tuple(currents))
+    start = _size(blocks)
+    blocks += _blocks_of_history(question.reliability)
+    return _Plan(tuple(blocks), np.arange(start, _size(blocks)), tuple(currents))
 
 
 def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats], list[float]]:
@@ -89,9 +132,7 @@ def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats]
     learned: HistoryFit | None = None
     for current, units in zip(question.currents, plan.currents, strict=True):
         here = drawn[units]
-        raw = current.round.weight
-        kept = slice(None) if question.method.on_all else current.known
-        mass.append(float(here.sum() if raw is None else raw[kept] @ here))
+        mass.append(_mass(current, here, on_all=question.method.on_all))
         if not here.any():
             rates.append(np.full(current.evidence.n_classes, np.nan))
             continue
@@ -104,6 +145,16 @@ def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats]
             learned = redrawn.anchored
         rates.append(question.method.rates(redrawn))
     return rates, mass
+
+
+def _mass(current: Current, here: Floats, *, on_all: bool) -> float:
+    """The sum of the raw weights of the items drawn `here` times."""
+    if current.known is None:
+        patterns = current.evidence.current_all if on_all else current.evidence.current
+        return float(patterns.reweighted(patterns.item_weight * here).total)
+    raw = current.round.weight
+    kept = slice(None) if on_all else current.known
+    return float(here.sum() if raw is None else raw[kept] @ here)
 
 
 def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence:

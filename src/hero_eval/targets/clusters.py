@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.engines.counting import is_large
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.round import Round
@@ -60,6 +61,7 @@ def repeat_findings(currents: Sequence[Round], past: Sequence[Round], column: st
     """Repeats that nobody declared: a prompt column with fewer values than items, or ids that history has too."""
     if column is not None:
         return ()
+    currents, past = ([one for one in side if not is_large([one])] for side in (currents, past))
     found = []
     for one in currents:
         for name in (name for name in one.column_names if name.lower() in _LIKELY):

@@ -14,7 +14,7 @@ from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 from hero_eval.targets.intervals import interval_kind
-from hero_eval.targets.question import History, Options, Question, ask, edge_floor, unique
+from hero_eval.targets.question import History, Options, Question, ask, edge_floor, require_round, unique
 from hero_eval.targets.rate import headline, rate_contrast
 
 
@@ -40,6 +40,9 @@ def estimate_difference(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
     )
+    for side in (a, b):
+        require_round(side)
+        side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
     question = ask([a, b], history, options)
     fits = question.fits()
     one, other = (
@@ -53,7 +56,7 @@ def estimate_difference(
     if kind == "bootstrap":
         contrast = rate_contrast(question, positive)
         drawn = question.replicates.rates
-        curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.units())
+        curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.skewness())
     difference = question.finish(
         "difference",
         f"difference in {one.what}",
@@ -79,7 +82,7 @@ def _floor(one: Estimate, other: Estimate) -> float:
 
 
 def _pairing(question: Question) -> list[Finding]:
-    first, second = (current.all_ids for current in question.currents)
+    first, second = (np.asarray(current.all_ids) for current in question.currents)
     both = np.intersect1d(first.astype(str), second.astype(str))
     alone = len(first) + len(second) - 2 * len(both)
     if not alone:

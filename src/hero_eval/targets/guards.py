@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from hero_eval.engines.memory import count
+from hero_eval.engines.counting import count, is_large
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.registry import Fit
 from hero_eval.methods.stage_b import carry
@@ -49,7 +49,7 @@ def history_guards(question: Question) -> tuple[Finding, ...]:
 def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]) -> list[Finding]:
     """The findings of one fit with those of the guards, where the method rests on history's gold."""
     reliability = question.reliability
-    if reliability is None or "history gold" not in question.method.needs:
+    if reliability is None or "history gold" not in question.method.needs or is_large(question.rounds):
         return list(found)
     found = _with_dependence(question, fit, reliability, [*found, *question.history_guards])
     found = _with_refusal(question, fit, current, reliability, found)
@@ -134,11 +134,13 @@ def _known_part(
     question: Question, current: Current, reliability: Reliability
 ) -> tuple[Patterns | None, NDArray[np.bool_]]:
     """The current labels of labelers that history knows, and the items that have any."""
+    assert current.known is not None
     if "all labelers" not in question.method.takes:
         return current.evidence.current, current.known
     if not set(current.round.labelers) & set(reliability.labelers):
         return None, current.known
     counted = count([current.round], reliability.labelers, question.classes)
+    assert counted.kept is not None
     return (counted.patterns if counted.kept.any() else None), counted.kept
 
 

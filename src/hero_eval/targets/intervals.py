@@ -151,5 +151,5 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
         weights=between.drift.weights,
         freedom=question.freedom,
         bounds=(least, most),
-        n_items=len(current.ids(fit)),
+        n_items=current.n_items(fit.on_all),
     )

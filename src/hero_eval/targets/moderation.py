@@ -137,7 +137,7 @@ def _group(question: Question, here: Current, fit: Fit, contrast: Floats) -> _Gr
         centre=float(contrast @ fit.inside),
         influence=question.influence(fit, here, contrast),
         fit=fit,
-        n_items=len(here.ids(fit)),
+        n_items=here.n_items(fit.on_all),
     )
 
 
@@ -153,7 +153,7 @@ def _flag_share(question: Question, fits: list[Fit], flag: str) -> tuple[float, 
     flagged, weight = np.concatenate(flags), np.concatenate(weights)
     share = float(weight @ flagged / weight.sum())
     values: Floats = weight * (flagged - share) / weight.sum()
-    return share, question.spread(values, np.concatenate(units))
+    return share, question.spread(values, np.concatenate([np.asarray(of) for of in units]))
 
 
 def _quantities(share: Floats, flagged: Floats, unflagged: Floats) -> dict[str, Floats]:
@@ -203,7 +203,7 @@ def _assemble(
 
     def finish(what: str) -> Estimate:
         value, influence = float(values[what]), pulls[what]
-        curve = resampled(drawn[what], value, influence.units()) if what in drawn and math.isfinite(value) else None
+        curve = resampled(drawn[what], value, influence.skewness()) if what in drawn and math.isfinite(value) else None
         return question.finish(
             "moderation",
             what,

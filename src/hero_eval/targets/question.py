@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
 from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
-from hero_eval.engines.memory import count
+from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
 from hero_eval.findings import Finding, name_some
-from hero_eval.methods.hero2 import ready_covariates, shift_finding
-from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, Wide, all_methods
+from hero_eval.methods.hero2 import counted_shift, ready_covariates, shift_finding
+from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, Method, Wide, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.guards import Transport
 from hero_eval.model.history import Progress
-from hero_eval.model.patterns import Floats, Ints
-from hero_eval.reliability import Reliability, fit_with, history_rounds, no_gold, not_converged
+from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
 from hero_eval.round import Round, common_classes
 from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
@@ -85,23 +85,30 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Current:
-    """One current round made ready: its evidence and the ids behind the items of both countings."""
+    """One current round made ready: its evidence and the ids behind the items of both countings.
+
+    A round that was counted without its items has neither ids nor clusters.
+    """
 
     round: Round
     evidence: Evidence
-    known_ids: NDArray[np.object_]
-    all_ids: NDArray[np.object_]
-    known: NDArray[np.bool_]
+    known_ids: NDArray[np.object_] | None
+    all_ids: NDArray[np.object_] | None
+    known: NDArray[np.bool_] | None
     findings: tuple[Finding, ...]
     clusters: NDArray[np.object_] | None = None
 
-    def ids(self, fit: Fit) -> NDArray[np.object_]:
+    def ids(self, fit: Fit) -> NDArray[np.object_] | None:
         return self.all_ids if fit.on_all else self.known_ids
 
-    def units(self, on_all: bool) -> NDArray[np.object_]:
+    def n_items(self, on_all: bool) -> int:
+        return (self.evidence.current_all if on_all else self.evidence.current).n_items
+
+    def units(self, on_all: bool) -> NDArray[np.object_] | None:
         """What moves together: the cluster of each item, or the item itself."""
         if self.clusters is None:
             return self.all_ids if on_all else self.known_ids
+        assert self.known is not None
         return self.clusters if on_all else self.clusters[self.known]
 
 
@@ -166,16 +173,34 @@ class Question:
         along = contrast[1:] - contrast[0]
         if self.options.interval == "paper":
             return Influence((Part("current", fit.paper @ along, current.ids(fit)),))
-        items = self.spread(
-            fit.current @ along, current.units(fit.on_all), None if fit.history is None else fit.history @ along
-        )
+        past = None if fit.history is None else fit.history @ along
+        if current.known is None or (self.reliability is not None and self.reliability.counted.kept is None):
+            items = self._counted_influence(fit, current, along, past)
+        else:
+            items = self.spread(fit.current @ along, current.units(fit.on_all), past)
         if fit.between is None:
             return items
         beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
         name = np.array([current.round.name], dtype=object)
         return Influence((*items.parts, Part("rounds", np.array([beyond]), name)))
 
-    def spread(self, values: Floats, units: NDArray[np.object_], past: Floats | None = None) -> Influence:
+    def _counted_influence(self, fit: Fit, current: Current, along: Floats, past: Floats | None) -> Influence:
+        """Influences of which some stand for several items that were not told apart."""
+
+        def times(patterns: Patterns, values: Floats) -> Floats | None:
+            return patterns.times if patterns.times is not None and len(patterns.times) == len(values) else None
+
+        evidence = current.evidence
+        here = evidence.current_all if fit.on_all and evidence.wide is None else evidence.current
+        values = fit.current @ along
+        parts = [Part("current", values, current.units(fit.on_all), times=times(here, values))]
+        if past is not None and evidence.wide is not None:
+            parts.append(Part("history", past, None, times=evidence.wide.history_times))
+        elif past is not None and evidence.history is not None:
+            parts.append(Part("history", past, None, times=times(evidence.history, past)))
+        return Influence(tuple(parts))
+
+    def spread(self, values: Floats, units: NDArray[np.object_] | None, past: Floats | None = None) -> Influence:
         """Item influences as parts; with clusters, history's and current's items of one cluster move together."""
         clustered = self.options.cluster is not None
         parts = [Part("items" if clustered else "current", values, units, distinct=not clustered)]
@@ -205,7 +230,7 @@ class Question:
             curve = drift_curve(self, fit, current, contrast)
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)
-            curve = resampled(self.replicates.rates[position] @ contrast, value, influence.units())
+            curve = resampled(self.replicates.rates[position] @ contrast, value, influence.skewness())
         return self.finish(
             target,
             what,
@@ -213,12 +238,12 @@ class Question:
             centre=float(contrast @ fit.inside),
             influence=influence,
             bounds=bounds,
-            n_items=len(current.ids(fit)),
+            n_items=current.n_items(fit.on_all),
             fit=fit,
             findings=unique([*self.fit_findings(fit, current), *remark]),
             kind=kind,
             curve=curve,
-            floor=edge_floor(float(contrast @ fit.inside), bounds, len(current.ids(fit))) if fit.on_edge else 0.0,
+            floor=edge_floor(float(contrast @ fit.inside), bounds, current.n_items(fit.on_all)) if fit.on_edge else 0.0,
         )
 
     def finish(
@@ -280,7 +305,8 @@ class Question:
     @property
     def n_clusters(self) -> int:
         """How many clusters the current items make."""
-        return len(np.unique(np.concatenate([current.units(True) for current in self.currents]).astype(str)))
+        clusters = [units for units in (current.units(True) for current in self.currents) if units is not None]
+        return len(np.unique(np.concatenate(clusters).astype(str)))
 
 
 def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
@@ -311,11 +337,18 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     classes = common_classes([*currents, *past])
     method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage)
     rounds, columns = tuple(currents), None
-    if names or options.text is not None:
+    large = is_large([*currents, *past])
+    if large and (names or options.text is not None):
+        shared.check_countable(currents, past, names, options.text)
+    elif names or options.text is not None:
         gathered = shared.gather(currents, past, names, options.text, classes)
         rounds, columns = gathered.currents, gathered.columns
         if any(new is not old for new, old in zip(gathered.history, past, strict=True)):
             past, history = gathered.history, gathered.history
+    if large and names and method.name == "hero3":
+        raise wrong("E211", "covariates of hero3 need items one by one; a round here is kept without them: use hero2")
+    if large and names:
+        return _ask_counted(rounds, history, past, classes, method, why, options, names, em, shrinkage)
     reliability = _learn(history, past, classes, method, em, shrinkage, options.progress)
     prepared = tuple(
         _count_current(one, reliability, classes, method, options, None if columns is None else columns[position])
@@ -333,6 +366,38 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         question = _split_history(question, split)
     guarded = options.method is None and method.name == "hero2" and columns is not None
     return _step_back(question) if guarded else question
+
+
+def _ask_counted(
+    rounds: tuple[Round, ...],
+    history: History,
+    past: tuple[Round, ...],
+    classes: tuple[str, ...],
+    method: Method,
+    why: str,
+    options: Options,
+    names: tuple[str, ...],
+    em: EMOptions,
+    shrinkage: float,
+) -> Question:
+    """Covariates of rounds of which some are too large to be held: sums by answer pattern stand for the items."""
+    labelers = labelers_of(past)
+    side = count_with_covariates(past, names, labelers, classes)
+    if isinstance(history, Reliability) and history.classes == classes and history.counted.kept is None:
+        reliability = history
+    else:
+        reliability = fit_with(past, em, classes, options.progress, shrinkage, side.counted)
+    prepared = []
+    for one in rounds:
+        current = _count_current(one, reliability, classes, method, options, None, names)
+        counted = replace(current.evidence.counted, history=side.moments) if current.evidence.counted else None
+        prepared.append(replace(current, evidence=replace(current.evidence, counted=counted)))
+    if options.cluster is not None or options.interval == "bootstrap":
+        what = "cluster" if options.cluster is not None else "interval='bootstrap'"
+        raise wrong("E211", f"{what} needs the items of hero2 one by one; a round here is kept without them")
+    found = _advice(rounds, past, method, options, names)
+    question = Question(classes, tuple(prepared), reliability, method, why, options, found, None, (*rounds, *past))
+    return _step_back(question) if options.method is None else question
 
 
 def require_round(current: object) -> None:
@@ -367,12 +432,14 @@ def _step_back(question: Question) -> Question:
     """Without a method asked for: HERO-1 instead of HERO-2 where the covariates' means moved between the rounds."""
     for current in question.currents:
         columns = current.evidence.covariates
-        assert columns is not None
         level = 0.05 / len(question.currents)
         evidence = current.evidence
-        assert evidence.history is not None
-        weights = evidence.current.item_weight, evidence.history.item_weight
-        shift = shift_finding(columns, ready_covariates(evidence), *weights, level)
+        if columns is None:
+            shift = counted_shift(evidence, level)
+        else:
+            assert evidence.history is not None
+            weights = evidence.current.item_weight, evidence.history.item_weight
+            shift = shift_finding(columns, ready_covariates(evidence), *weights, level)
         if shift is not None:
             moved = Finding("F403", shift.message.removesuffix("trust hero1 more") + "hero1 was used", shift.data)
             why = "history has gold; covariates were named, but their mean moved between the rounds"
@@ -393,7 +460,7 @@ def _choose(
     wants = bool(options.covariates) or options.text is not None
     gold = any(one.n_gold for one in past)
     asked: tuple[str, str, tuple[Finding, ...]] = options.method or "", "asked for", ()
-    name, why, found = _best(past, classes, options, em, shrinkage) if options.method is None else asked
+    name, why, found = _best(currents, past, classes, options, em, shrinkage) if options.method is None else asked
     method = methods[name]
     if options.groups is not None and "all labelers" not in method.takes:
         raise wrong(
@@ -430,8 +497,16 @@ def _choose(
 
 
 def _best(
-    past: Sequence[Round], classes: tuple[str, ...], options: Options, em: EMOptions, shrinkage: float
+    currents: Sequence[Round],
+    past: Sequence[Round],
+    classes: tuple[str, ...],
+    options: Options,
+    em: EMOptions,
+    shrinkage: float,
 ) -> tuple[str, str, tuple[Finding, ...]]:
+    if any(one.n_gold for one in past) and is_large([*currents, *past]):
+        name = "hero2" if options.covariates or options.text is not None else "hero1"
+        return name, f"history has gold; of rounds kept without their items {name} needs a single pass", ()
     if any(one.n_gold for one in past):
         from hero_eval.targets.choice import best_with_gold  # it plays past rounds, which asks questions again
 
@@ -465,16 +540,21 @@ def _count_current(
     method: Method,
     options: Options,
     columns: CovariateColumns | None,
+    counted: tuple[str, ...] = (),
 ) -> Current:
+    """`counted` are covariates of which only sums are to be had."""
     if one.n_items == 0:
         raise unsupported("E303", f"no item of the current round {one.name!r} has a usable label")
     everything = count([one], one.labelers, classes)
     if reliability is None:
         evidence = Evidence(len(classes), everything.patterns, everything.patterns, progress=options.progress)
         units = None if options.cluster is None else clusters_of(one, options.cluster)
-        return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, _current_notes(one, method), units)
+        ids = None if everything.kept is None else one.item_ids
+        return Current(one, evidence, ids, ids, everything.kept, _current_notes(one, method), units)
     found = list(_current_notes(one, method))
-    active = {one.labelers[j] for j in np.unique(one.label_labeler)}
+    active = set(one.labelers)
+    if everything.kept is not None:
+        active = {one.labelers[j] for j in np.unique(one.label_labeler)}
     strangers = sorted(active - set(reliability.labelers))
     units = None if options.cluster is None else clusters_of(one, options.cluster)
     only_strangers = len(strangers) == len(active)
@@ -491,7 +571,8 @@ def _count_current(
             progress=options.progress,
             wide=wide,
         )
-        return Current(one, evidence, one.item_ids, one.item_ids, everything.kept, tuple(found), units)
+        ids = None if everything.kept is None else one.item_ids
+        return Current(one, evidence, ids, ids, everything.kept, tuple(found), units)
     if only_strangers:
         message = (
             f"none of the {len(strangers)} labelers of {one.name!r} ({name_some(strangers, 3)}) occurs in history, "
@@ -499,14 +580,16 @@ def _count_current(
             "them for labelers like those, ask for the method hero3"
         )
         raise unsupported("E301", message)
-    known = count([one], reliability.labelers, classes)
+    side = CurrentSide(one, counted, reliability.labelers, classes) if counted else None
+    known = count([one], reliability.labelers, classes) if side is None else side.side.counted
     if strangers:
-        lost = int((~known.kept).sum())
+        aside = known if side is None else count([one], reliability.labelers, classes)
+        lost = aside.items_set_aside
         message = (
-            f"{known.labels_set_aside} labels by {len(strangers)} labelers that history never saw were set aside "
+            f"{aside.labels_set_aside} labels by {len(strangers)} labelers that history never saw were set aside "
             f"({name_some(strangers)}), and {lost} items that only they labelled"
         )
-        data = {"labelers": strangers, "labels": known.labels_set_aside, "items": lost}
+        data = {"labelers": strangers, "labels": aside.labels_set_aside, "items": lost}
         found.append(Finding("F104", message, data))
     if columns is not None:
         columns = replace(columns, current=columns.current[known.kept])
@@ -516,12 +599,15 @@ def _count_current(
         everything.patterns,
         reliability.counted.patterns,
         columns,
+        None if side is None else CountedCovariates(counted, side.side.moments, side.side.moments, side.grams),
         em=reliability.options,
         penalty=options.penalty,
         progress=options.progress,
         given=reliability.fit,
         shrinkage=reliability.shrinkage,
     )
+    if known.kept is None:
+        return Current(one, evidence, None, None, None, tuple(found), units)
     return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
 
 

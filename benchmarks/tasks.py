@@ -1,0 +1,196 @@
+"""Single measurements, each in a process of its own, so that its peak memory is its own.
+
+    python benchmarks/tasks.py NAME ARGUMENTS...
+
+prints one JSON document: seconds, peak memory in MB, and what else the task has to say. `measure` runs one from Python.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+LIMIT = "2500MB"
+_BLOCK = 1 << 22
+
+
+def measure(task: str, *arguments: object) -> dict[str, Any]:
+    """Run a task in a process of its own."""
+    command = [sys.executable, __file__, task, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def read_bytes(path: str) -> dict[str, Any]:
+    """The floor: all bytes of the file, one after the other, and summed, so that they are looked at."""
+    import numpy as np
+
+    total, start = 0, time.perf_counter()
+    with open(path, "rb", buffering=0) as stream:
+        while block := stream.read(_BLOCK):
+            total += int(np.frombuffer(block, np.uint8).sum(dtype=np.int64))
+    return {"seconds": time.perf_counter() - start, "bytes": Path(path).stat().st_size, "check": total}
+
+
+def group_by(path: str) -> dict[str, Any]:
+    """What DuckDB needs to group the file by item, with the result kept."""
+    import duckdb
+
+    connection = duckdb.connect()
+    for setting in (f"memory_limit = '{LIMIT}'", "preserve_insertion_order = false", "threads = 2"):
+        connection.execute(f"SET {setting}")
+    connection.execute(f"SET temp_directory = '{Path(path).parent}/spill'")
+    start = time.perf_counter()
+    connection.execute(f"CREATE TEMP TABLE t AS SELECT item, count(*), sum(label) FROM '{path}' GROUP BY item")
+    return {"seconds": time.perf_counter() - start}
+
+
+def estimate(current: str, history: str, methods: str, engine: str = "duckdb", limit: str = LIMIT) -> dict[str, Any]:
+    """From Parquet to estimates with their intervals; packages are loaded before the clock starts."""
+    import duckdb  # noqa: F401
+
+    import hero_eval as hero
+    import hero_eval.engines.source
+    import hero_eval.targets.rate
+
+    loaded = hero.estimate_rate
+    start = time.perf_counter()
+    covariates = ["x"] if "hero2" in methods else None
+    options: dict[str, Any] = {"covariates": covariates, "engine": engine}
+    options |= {"memory_limit": limit} if engine == "duckdb" else {}
+    past, now = hero.read_round(history, **options), hero.read_round(current, **options)
+    out: dict[str, Any] = {}
+    for method in methods.split("+"):
+        asked: dict[str, Any] = {"covariates": covariates} if method == "hero2" else {}
+        made = loaded(now, past, method=method, interval="influence", **asked)
+        out[method] = {"value": made.value, "std_error": made.std_error, "interval": made.interval()}
+    return {"seconds": time.perf_counter() - start, "estimates": out, "items": now.n_items}
+
+
+def fit(path: str, engine: str = "duckdb") -> dict[str, Any]:
+    """Anchored EM: counting and fitting apart, the fit's likelihood and steps, and the memory that the fit adds."""
+    import hero_eval as hero
+
+    start = time.perf_counter()
+    one = hero.read_round(path, engine=engine)
+    labels = one.n_labels
+    counted = time.perf_counter()
+    before = peak_mb()
+    made = hero.fit_reliability(one)
+    done = time.perf_counter()
+    report = made.report
+    return {
+        "seconds": done - start,
+        "count_seconds": counted - start,
+        "fit_seconds": done - counted,
+        "fit_adds_mb": peak_mb() - before,
+        "steps": report.n_steps,
+        "log_likelihood": report.log_likelihood,
+        "labels": labels,
+    }
+
+
+def crowd_kit(path: str, iterations: str) -> dict[str, Any]:
+    """crowd-kit's Dawid-Skene for so many iterations, and the memory that it adds to its table of labels."""
+    import pyarrow.parquet as pq
+    from crowdkit.aggregation import DawidSkene
+
+    table = pq.read_table(path, columns=["item", "labeler", "label"]).to_pandas()
+    table.columns = ["task", "worker", "label"]
+    before = peak_mb()
+    start = time.perf_counter()
+    made = DawidSkene(n_iter=int(iterations), tol=0.0)
+    made.fit(table)
+    return {
+        "seconds": time.perf_counter() - start,
+        "labels": len(table),
+        "fit_adds_mb": peak_mb() - before,
+        "losses": list(map(float, made.loss_history_)),
+    }
+
+
+def plain_numpy(path: str, iterations: str) -> dict[str, Any]:
+    """Anchored EM as one would write it in numpy: gather, add by item, exponentiate, add by labeler and answer."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["item", "labeler", "label"])
+    item, labeler, label = (table[name].to_numpy() for name in ("item", "labeler", "label"))
+    cell = labeler.astype(np.int64) * 2 + label
+    n_items, n_cells = int(item.max()) + 1, int(cell.max() // 2 + 1) * 2
+    votes = np.bincount(item, weights=label, minlength=n_items) / np.bincount(item, minlength=n_items)
+    share, start = votes, time.perf_counter()
+    for _ in range(int(iterations)):
+        yes = np.bincount(cell, weights=share[item], minlength=n_cells).reshape(-1, 2)
+        no = np.bincount(cell, weights=1 - share[item], minlength=n_cells).reshape(-1, 2)
+        mean = share.mean()
+        ratio = np.log(np.clip(yes / yes.sum(axis=1, keepdims=True), 1e-3, 1 - 1e-3)).ravel()
+        ratio -= np.log(np.clip(no / no.sum(axis=1, keepdims=True), 1e-3, 1 - 1e-3)).ravel()
+        odds = np.log(mean / (1 - mean)) + np.bincount(item, weights=ratio[cell], minlength=n_items)
+        share = 1 / (1 + np.exp(-odds))
+    return {"seconds": time.perf_counter() - start, "labels": len(item), "mean": float(share.mean())}
+
+
+def kernel(path: str, repeats: str) -> dict[str, Any]:
+    """Passes of the kernel, and plain sums over the bytes that it reads, in turns; the best of each."""
+    import numpy as np
+
+    import hero_eval as hero
+    from hero_eval.model.em import gold_start
+    from hero_eval.model.kernel import Kernel
+
+    patterns = hero.fit_reliability(hero.read_round(path, engine="duckdb"), max_steps=2).counted.patterns
+    start, passes = gold_start(patterns, 2, 1e-3), Kernel(patterns)
+    n_labels = len(patterns.cells.indices)
+    bytes_read = np.concatenate([passes._cells.view(np.uint8), passes._ends.view(np.uint8)])
+    numbers = bytes_read[: len(bytes_read) // 8 * 8].view(np.float64)
+    best = {"pass": float("inf"), "sum": float("inf")}
+    passes.step(start)
+    for _ in range(int(repeats)):
+        for name, work in (("pass", lambda: passes.step(start)), ("sum", lambda: float(np.add.reduce(numbers)))):
+            began = time.perf_counter()
+            with np.errstate(all="ignore"):
+                work()
+            best[name] = min(best[name], time.perf_counter() - began)
+    return {
+        "seconds": best["pass"],
+        "ns_a_label": best["pass"] / n_labels * 1e9,
+        "sum_ns_a_label": best["sum"] / n_labels * 1e9,
+        "labels": n_labels,
+        "bytes": len(bytes_read),
+    }
+
+
+def count_to(path: str, output: str, *more: str) -> dict[str, Any]:
+    """Rounds, or saved counts with them, as counts."""
+    start = time.perf_counter()
+    import hero_eval as hero
+
+    options: dict[str, Any] = {"engine": "duckdb", "memory_limit": LIMIT}
+    rounds = [hero.read_round(one, **({} if "counts" in one else options)) for one in (path, *more)]
+    hero.save_counts(rounds, output)
+    return {"seconds": time.perf_counter() - start, "items": hero.read_round(output).n_items}
+
+
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    one.__name__: one for one in (read_bytes, group_by, estimate, fit, crowd_kit, plain_numpy, kernel, count_to)
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    found = TASKS[sys.argv[1]](*sys.argv[2:])
+    print(json.dumps({**found, "peak_mb": peak_mb()}))

@@ -1,0 +1,151 @@
+"""Defaults from a file: `hero.toml`, or `[tool.hero]` in `pyproject.toml`, here or in a folder above.
+
+    store = "evals/hero-store"          the store, also HERO_STORE
+    question = "defect"                 what new rounds ask
+    classes = ["ok", "defect"]          all possible answers, in order
+    positive = "defect"                 the class whose rate is asked for
+    level = 0.9                         of the intervals
+    columns = { labeler = "rater" }     what the tables call their columns
+    history = ["rounds/april"]          past rounds, or { models = ["v6"], since = "2026-01-01" } of the store
+
+What is said on the command line comes first, then the environment, then the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hero_eval.cli.guard import GuardedGroup, guarded
+from hero_eval.errors import InputError, Problem, wrong
+
+_FILES = ("hero.toml", "pyproject.toml")
+_HISTORY = {"question": str, "models": list, "since": str, "before": str}
+
+ESTIMATING = ("estimate", "compare", "winrate", "moderation")
+
+
+class ConfiguredGroup(GuardedGroup):
+    """All commands, with the defaults that a file gives them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with guarded():
+            if ctx.default_map is None:
+                ctx.default_map = defaults_for(self.commands)
+        return super().invoke(ctx)
+
+
+def defaults_for(commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """For each command the values that take the place of its defaults."""
+    found = read_config(Path.cwd())
+    if not found:
+        return {}
+    options = _as_options(found)
+    out: dict[str, dict[str, Any]] = {}
+    for name, command in commands.items():
+        known = {parameter.name for parameter in command.params}
+        out[name] = {key: value for key, value in options.items() if key in known and _meant_for(name, key)}
+    return out
+
+
+def _meant_for(command: str, option: str) -> bool:
+    """A default question is for new rounds and for labelers; elsewhere the option only narrows a list."""
+    return option != "question" or command in ("add", "import", "labelers")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The settings of the nearest file that has any, checked; {} if there is none."""
+    for place in (folder, *folder.parents):
+        for name in _FILES:
+            file = place / name
+            if file.is_file():
+                settings = _settings(file)
+                if settings is not None:
+                    return _checked(file, settings)
+    return {}
+
+
+def _settings(file: Path) -> dict[str, Any] | None:
+    """What the file says to hero; None if it does not speak to it."""
+    try:
+        whole = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        if file.name == "pyproject.toml":  # somebody else's file, somebody else's mistake
+            return None
+        raise wrong("E207", f"{file} is not TOML: {error}.") from error
+    except OSError as error:
+        raise wrong("E207", f"{file} cannot be read: {error.strerror}.") from error
+    found = whole if file.name == "hero.toml" else whole.get("tool", {}).get("hero")
+    return dict(found) if found is not None else None
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _share(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 < value < 1.0
+
+
+def _pairs(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _history(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(of, _HISTORY.get(key, ())) for key, of in value.items())
+    return _texts(value)
+
+
+_KNOWN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "store": (lambda value: isinstance(value, str), "a path, such as 'hero-store'"),
+    "question": (lambda value: isinstance(value, str), "a name, such as 'defect'"),
+    "model": (lambda value: isinstance(value, str), "a name, such as 'v7'"),
+    "classes": (lambda value: _texts(value), "a list of names, such as ['ok', 'defect']"),
+    "positive": (lambda value: isinstance(value, str), "one of the classes"),
+    "level": (_share, "a share between 0 and 1, such as 0.9"),
+    "method": (lambda value: isinstance(value, str), "a method, see hero methods"),
+    "covariates": (_texts, "a list of columns"),
+    "text": (lambda value: isinstance(value, str), "a column"),
+    "columns": (_pairs, "a table such as { labeler = 'rater' }"),
+    "history": (_history, "a list of rounds, or a table with question, models, since, before"),
+}
+
+
+def _checked(file: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings; E207 for all that are not known or not what they should be."""
+    problems = []
+    for key, value in settings.items():
+        if key not in _KNOWN:
+            problems.append(Problem("E207", f"{file} has a key {key!r} that is not known. Known: {', '.join(_KNOWN)}."))
+        elif not _KNOWN[key][0](value):
+            problems.append(Problem("E207", f"{file}: {key} is {value!r}. It must be {_KNOWN[key][1]}."))
+    if problems:
+        raise InputError(problems)
+    out = dict(settings)
+    if "store" in out and "://" not in out["store"]:
+        out["store"] = str(file.parent / Path(out["store"]).expanduser())
+    return out
+
+
+def _as_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the commands' options are written."""
+    out: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key == "columns":
+            out["column"] = [f"{ours}={theirs}" for ours, theirs in value.items()]
+        elif key in ("classes", "covariates"):
+            out[key] = ",".join(_quoted(one) for one in value)
+        elif key == "history" and isinstance(value, dict):
+            names = {"question": "from_question", "models": "from_model", "since": "since", "before": "before"}
+            out.update({names[part]: of for part, of in value.items()})
+        else:
+            out[key] = value
+    return out
+
+
+def _quoted(name: str) -> str:
+    """A name that holds a comma or a quote, so that it is read back as one."""
+    return '"' + name.replace('"', '""') + '"' if set(name) & {",", '"'} else name

@@ -1,0 +1,227 @@
+"""What the commands of the store do: ask the library, show."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hero_eval as hero
+from hero_eval.cli import store_pages as pages
+from hero_eval.cli.inputs import mapping, split
+from hero_eval.cli.progress import activity
+from hero_eval.cli.render import show, show_json
+from hero_eval.documents import SCHEMA_VERSION
+from hero_eval.errors import wrong
+
+if TYPE_CHECKING:
+    from hero_eval.store.adding import Added
+    from hero_eval.store.log import Entry
+
+
+@dataclass(frozen=True)
+class NewRound:
+    """What is said of a round that comes in."""
+
+    round: str | None
+    model: str | None = None
+    question: str | None = None
+    date: str | None = None
+    gold: Path | None = None
+    gold_source: str | None = None
+    labelers: Path | None = None
+    experts: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    classes: str | None = None
+    positive: str | None = None
+    exist_ok: bool = False
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Store.add`."""
+        return {
+            "round": self.round,
+            "model": self.model,
+            "question": self.question,
+            "date": self.date,
+            "gold": self.gold,
+            "gold_source": self.gold_source,
+            "labelers": self.labelers,
+            "experts": tuple(self.experts),
+            "columns": mapping(self.columns),
+            "classes": split(self.classes),
+            "positive": self.positive,
+            "exist_ok": self.exist_ok,
+        }
+
+
+@dataclass(frozen=True)
+class HowToImport:
+    """What is said of the file."""
+
+    tool: str | None = None
+    fields: tuple[str, ...] = ()
+    labeler_columns: str | None = None
+    dry_run: bool = False
+
+
+def init(path: str, *, as_json: bool) -> None:
+    store = hero.create_store(path)
+    if as_json:
+        show_json({"schema_version": SCHEMA_VERSION, "store": store.path, "version": 0})
+    else:
+        show(pages.made(store.path, path))
+
+
+def add(path: str, data: Path | None, about: NewRound, *, as_json: bool) -> None:
+    with activity() as doing:
+        doing.say(f"Reading {data or about.gold or path}")
+        added = hero.open_store(path).add(data, **about.arguments())
+    _show_added(added, as_json=as_json)
+
+
+def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
+    if not as_json:
+        show([*(pages.what_came(imported) if imported is not None else ()), *pages.added(added)])
+        return
+    show_json(
+        {
+            "schema_version": SCHEMA_VERSION,
+            **({"import": imported.to_dict()} if imported is not None else {}),
+            "added": {"items": added.items, "labels": added.labels, "gold": added.gold},
+            "merged": added.merged,
+            "round": _row(added.entry),
+            "findings": [finding.to_dict() for finding in added.findings],
+        }
+    )
+
+
+def import_file(path: str, file: Path, how: HowToImport, about: NewRound, *, as_json: bool) -> None:
+    from hero_eval.reading.exports.imports import read_export
+
+    if about.round is None and not how.dry_run:
+        raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")
+    with activity() as doing:
+        doing.say(f"Reading {file}")
+        columns = mapping(about.columns)
+        export = read_export(
+            file, tool=how.tool, fields=how.fields, labeler_columns=split(how.labeler_columns), columns=columns
+        )
+        if not how.dry_run:
+            store = hero.open_store(path)
+            doing.say(f"Writing {path}")
+            arguments = about.arguments() | {"columns": None, "origin": str(file)}
+            if arguments["labelers"] is None and export.labelers is not None:
+                arguments["labelers"] = export.labelers
+            added = store.add(export.sources(), **arguments)
+    if not how.dry_run:
+        _show_added(added, as_json=as_json, imported=export)
+    elif as_json:
+        show_json({"schema_version": SCHEMA_VERSION, "dry_run": True, "import": export.to_dict()})
+    else:
+        show([*pages.what_came(export), pages.nothing_changed()])
+
+
+def rounds(path: str, question: str | None, *, removed: bool, as_json: bool) -> None:
+    store = hero.open_store(path)
+    log = store.log()
+    rows = [row for row in log.last().values() if row.removed == removed and question in (None, row.question)]
+    if as_json:
+        listed = [_row(row) for row in rows]
+        show_json({"schema_version": SCHEMA_VERSION, "store": store.path, "version": log.version, "rounds": listed})
+    else:
+        show(pages.rounds(rows, path, removed=removed))
+
+
+def _row(row: Entry) -> dict[str, Any]:
+    return {
+        "round": row.round,
+        "question": row.question,
+        "model": row.model,
+        "date": row.date.isoformat(),
+        "items": row.items,
+        "labels": row.labels,
+        "gold": row.gold,
+        "labelers": row.labelers,
+        "source": row.source,
+        "version": row.version,
+    }
+
+
+def show_round(path: str, name: str | None, *, as_json: bool) -> None:
+    store = hero.open_store(path)
+    if name is None:
+        found = _store_facts(store)
+        show_json(found) if as_json else show(pages.store(found))
+        return
+    log = store.log()
+    entry = log.find(name)
+    found = {
+        "schema_version": SCHEMA_VERSION,
+        **_row(entry),
+        "classes": list(entry.classes) if entry.classes else None,
+        "positive": entry.positive,
+        "history": [row.round for row in store.history_of(name)],
+        "labeler_identities": [row for row in store.labelers() if row["round"] == name],
+        "changes": [_change(row) for row in log.rows if row.round == name],
+        "estimates": [_estimate(row) for row in store.estimates() if row["round"] == name],
+    }
+    show_json(found) if as_json else show(pages.round_page(found))
+
+
+def _store_facts(store: hero.Store) -> dict[str, Any]:
+    log = store.log()
+    live = list(log.live().values())
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "store": store.path,
+        "version": log.version,
+        "rounds": len(live),
+        "questions": sorted({row.question for row in live}),
+        "items": sum(row.items for row in live),
+        "labels": sum(row.labels for row in live),
+        "gold": sum(row.gold for row in live),
+        "changes": [_change(row) for row in log.rows],
+        "estimates": [_estimate(row) for row in store.estimates()],
+    }
+
+
+def _change(row: Entry) -> dict[str, Any]:
+    when = row.written.isoformat(timespec="seconds") if row.written else None
+    kept = {"round": row.round, "labels": row.labels, "gold": row.gold, "package": row.package}
+    return {"version": row.version, "action": row.action, "written": when, **kept}
+
+
+def _estimate(row: dict[str, Any]) -> dict[str, Any]:
+    keys = ("estimate", "command", "round", "store_version", "package")
+    return {key: row[key] for key in keys} | {"written": row["written"].isoformat(timespec="seconds")}
+
+
+def remove(path: str, name: str, *, as_json: bool) -> None:
+    entry = hero.open_store(path).remove(name)
+    _show_change(entry, pages.removed(entry, path), as_json=as_json)
+
+
+def restore(path: str, name: str, *, as_json: bool) -> None:
+    entry = hero.open_store(path).restore(name)
+    _show_change(entry, pages.restored(entry), as_json=as_json)
+
+
+def _show_change(entry: Entry, page: Any, *, as_json: bool) -> None:
+    show_json({"schema_version": SCHEMA_VERSION, "action": entry.action, "round": _row(entry)}) if as_json else show(
+        page
+    )
+
+
+def reproduce(path: str, estimate: str) -> None:
+    from hero_eval.store.estimates import reproduce as again
+
+    with activity() as doing:
+        doing.say(f"Making {estimate} again")
+        made = again(hero.open_store(path), estimate, doing.step)
+    show_json(made.document)
+    if sys.stderr.isatty():
+        from hero_eval.cli.guard import say
+
+        say(f"Estimate {made.estimate} came out the same, byte for byte.")

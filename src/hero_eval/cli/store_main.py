@@ -1,0 +1,219 @@
+"""The commands of the store: what can be asked, with which options. `main` hangs them beside the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hero_eval.cli import options as given
+from hero_eval.cli import store_options as kept
+
+_PANEL = "Store: rounds that accumulate"
+
+store_app = typer.Typer()
+
+
+@store_app.command(rich_help_panel=_PANEL, epilog="Example:\n  hero init --store hero-store")
+def init(
+    path: Annotated[str | None, typer.Argument(metavar="PATH", help="As --store.", show_default=False)] = None,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    json: given.AsJson = False,
+) -> None:
+    """Make an empty store."""
+    from hero_eval.cli import store_actions
+
+    store_actions.init(path or store, as_json=json)
+
+
+@store_app.command(
+    rich_help_panel=_PANEL,
+    epilog=(
+        "Examples:\n"
+        "  hero add rounds/may --round 2026-w46 --model v7 --question defect\n"
+        "  hero add --round 2026-w46 --gold late-gold.csv"
+    ),
+)
+def add(
+    round: kept.NewRound,
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help=f"The round: {given.ROUND}.", show_default=False)
+    ] = None,
+    model: kept.Model = None,
+    question: kept.Question = None,
+    date: kept.Date = None,
+    gold: kept.GoldFile = None,
+    gold_source: kept.GoldSource = None,
+    labelers: kept.LabelersFile = None,
+    expert: kept.Experts = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    positive: given.Positive = None,
+    exist_ok: kept.ExistOk = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    json: given.AsJson = False,
+) -> None:
+    """Add a round to the store, or late labels and gold to one that is there."""
+    from hero_eval.cli import store_actions
+
+    about = store_actions.NewRound(
+        round,
+        model,
+        question,
+        date,
+        gold,
+        gold_source,
+        labelers,
+        expert or (),
+        column or (),
+        classes,
+        positive,
+        exist_ok,
+    )
+    store_actions.add(store, path, about, as_json=json)
+
+
+@store_app.command(
+    "import",
+    rich_help_panel=_PANEL,
+    epilog=(
+        "Examples:\n"
+        "  hero import export.json --dry-run\n"
+        "  hero import export.json --round 2026-w46 --question defect --expert 'lead@*'"
+    ),
+)
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What a tool exported.", show_default=False)],
+    round: Annotated[
+        str | None,
+        typer.Option("--round", metavar="NAME", help="The name of the round; not needed to look.", show_default=False),
+    ] = None,
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TOOL",
+            help=(
+                "label-studio, argilla, langfuse, inspect, promptfoo, lm-eval, mt-bench, wide or long; without it the "
+                "file tells."
+            ),
+            show_default=False,
+        ),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="NAME",
+            help="Which of the file's questions or scores to take; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    labeler_columns: Annotated[
+        str | None,
+        typer.Option(
+            "--labeler-columns",
+            metavar="A,B,...",
+            help="The columns of a wide table that are labelers; without it they are recognised.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be imported, and change nothing.")
+    ] = False,
+    model: kept.Model = None,
+    question: kept.Question = None,
+    date: kept.Date = None,
+    gold: kept.GoldFile = None,
+    gold_source: kept.GoldSource = None,
+    labelers: kept.LabelersFile = None,
+    expert: kept.Experts = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    positive: given.Positive = None,
+    exist_ok: kept.ExistOk = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    json: given.AsJson = False,
+) -> None:
+    """Add what a labeling or evaluation tool exported."""
+    from hero_eval.cli import store_actions
+
+    about = store_actions.NewRound(
+        round,
+        model,
+        question,
+        date,
+        gold,
+        gold_source,
+        labelers,
+        expert or (),
+        column or (),
+        classes,
+        positive,
+        exist_ok,
+    )
+    how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run)
+    store_actions.import_file(store, file, how, about, as_json=json)
+
+
+@store_app.command(rich_help_panel=_PANEL)
+def rounds(
+    question: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only rounds of this question.", show_default=False)
+    ] = None,
+    removed: Annotated[bool, typer.Option("--removed", help="Those that were removed.")] = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    json: given.AsJson = False,
+) -> None:
+    """The rounds of the store, oldest first."""
+    from hero_eval.cli import store_actions
+
+    store_actions.rounds(store, question, removed=removed, as_json=json)
+
+
+@store_app.command("show", rich_help_panel=_PANEL)
+def show_(
+    round: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ROUND",
+            autocompletion=kept.complete_round,
+            help="A round of the store; without it the store itself.",
+            show_default=False,
+        ),
+    ] = None,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    json: given.AsJson = False,
+) -> None:
+    """What the store knows of a round: data, labelers, changes, estimates."""
+    from hero_eval.cli import store_actions
+
+    store_actions.show_round(store, round, as_json=json)
+
+
+@store_app.command(rich_help_panel=_PANEL)
+def remove(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+    """Take a round out of the store; hero restore brings it back."""
+    from hero_eval.cli import store_actions
+
+    store_actions.remove(store, round, as_json=json)
+
+
+@store_app.command(rich_help_panel=_PANEL)
+def restore(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+    """Bring back a round that was removed."""
+    from hero_eval.cli import store_actions
+
+    store_actions.restore(store, round, as_json=json)
+
+
+@store_app.command(rich_help_panel=_PANEL)
+def reproduce(
+    estimate: Annotated[str, typer.Argument(metavar="ESTIMATE", help="The id of a recorded estimate, or its start.")],
+    store: kept.StorePath = kept.DEFAULT_STORE,
+) -> None:
+    """Make a recorded estimate again and print its JSON, byte for byte."""
+    from hero_eval.cli import store_actions
+
+    store_actions.reproduce(store, estimate)

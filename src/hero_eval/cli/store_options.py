@@ -1,0 +1,138 @@
+"""Options that the commands of the store share, each explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_STORE = "The store"
+DEFAULT_STORE = "hero-store"
+
+
+def complete_round(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of stored rounds, for the shell. Whatever goes wrong, completing goes on without."""
+    try:
+        from hero_eval import open_store
+
+        place = ctx.params.get("store") or DEFAULT_STORE
+        return [row.round for row in open_store(place).rounds() if row.round.startswith(incomplete)]
+    except Exception:
+        return []
+
+
+StorePath = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="HERO_STORE",
+        metavar="PATH",
+        help="The store: a folder or an object-store URL.",
+        rich_help_panel=_STORE,
+    ),
+]
+RoundName = Annotated[
+    str | None,
+    typer.Option(
+        "--round",
+        metavar="NAME",
+        help="A round of the store, instead of files; its history is that of the store.",
+        rich_help_panel=_STORE,
+        autocompletion=complete_round,
+        show_default=False,
+    ),
+]
+FromQuestion = Annotated[
+    str | None,
+    typer.Option(
+        "--from-question",
+        metavar="NAME",
+        help="History from rounds of this question; without it the round's own.",
+        rich_help_panel=_STORE,
+        show_default=False,
+    ),
+]
+FromModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from-model",
+        metavar="NAME",
+        help="History only from rounds of this model; may be repeated.",
+        rich_help_panel=_STORE,
+        show_default=False,
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="History only from this day, week (2026-w40) or month on.",
+        rich_help_panel=_STORE,
+        show_default=False,
+    ),
+]
+Before = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="History only from before this day, week or month.",
+        rich_help_panel=_STORE,
+        show_default=False,
+    ),
+]
+NoSave = Annotated[
+    bool, typer.Option("--no-save", help="Do not record the estimate in the store.", rich_help_panel=_STORE)
+]
+NewRound = Annotated[
+    str,
+    typer.Option(
+        "--round",
+        metavar="NAME",
+        help="The name of the round; one that is there gets these as late labels and gold.",
+        show_default=False,
+    ),
+]
+Question = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What is asked of the items; without it the store's only question.", show_default=False
+    ),
+]
+Model = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The model, or its version, that made the items.", show_default=False)
+]
+Date = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE", help="The round's day; without it the one in its name, else today.", show_default=False
+    ),
+]
+GoldFile = Annotated[
+    Path | None, typer.Option("--gold", metavar="FILE", help="A table with item and gold.", show_default=False)
+]
+GoldSource = Annotated[
+    str | None, typer.Option("--gold-source", metavar="NAME", help="Who wrote the gold.", show_default=False)
+]
+LabelersFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--labelers",
+        metavar="FILE",
+        help="A table with labeler and kind, model, prompt, settings, vendor, group.",
+        show_default=False,
+    ),
+]
+Experts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expert",
+        metavar="LABELER",
+        help="What this labeler said is gold, not labels; * stands for any text; may be repeated.",
+        show_default=False,
+    ),
+]
+ExistOk = Annotated[bool, typer.Option("--exist-ok", help="It is fine if all of this is in the store already.")]
+StoredRound = Annotated[
+    str, typer.Argument(metavar="ROUND", autocompletion=complete_round, help="A round of the store.")
+]

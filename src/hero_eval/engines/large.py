@@ -1,0 +1,100 @@
+"""A round that stays where it is: in files that an engine counts, or as counts that were saved.
+
+It goes wherever a round goes. What asks for its items one by one is refused with the way out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from hero_eval.engines.engine import Names, Source
+from hero_eval.engines.tally import Tally
+from hero_eval.errors import InputError, wrong
+from hero_eval.reading.columns import absent
+from hero_eval.reading.values import count_of
+from hero_eval.round import Round
+
+_BY_ITEM = frozenset({"item_ids", "label_item", "label_labeler", "label_answer", "gold", "weight"})
+
+
+class LargeRound(Round):
+    """A round of any size: it can be asked for rates, win rates and its labelers' reliability.
+
+    Made by `read_round`, for large files by itself or with `engine=`.
+    """
+
+    def __init__(self, source: Source, name: str, engine: str, covariates: Names = ()) -> None:
+        self.source = source
+        self.engine = engine
+        self.name = name
+        self.frame_kind = "files"
+        self.labelers = source.labelers
+        self.values = source.values
+        self.classes_given = source.classes
+        self.positive = source.positive
+        self._default = covariates
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "notes":
+            if not self.source.stays:
+                self.tally()  # what is noteworthy is known once the items were counted
+            return self.source.notes()
+        if name in _BY_ITEM:
+            self._refuse(f"its {name} one by one")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise wrong(
+            "E211",
+            f"round {self.name!r} is counted by {self.engine} without holding its items, but this asks for {what}. "
+            "If it fits into memory, read it with engine='memory' (command: --engine memory)",
+        )
+
+    def tally(self, covariates: Names | None = None, labelers: Names | None = None) -> Tally:
+        """Counts, with sums of covariates: by default of those named when the round was read."""
+        return self.source.tally(self._default if covariates is None else covariates, labelers)
+
+    @property
+    def n_items(self) -> int:
+        return self.source.totals()[0] if self.source.stays else self.tally().n_items
+
+    @property
+    def n_labels(self) -> int:
+        return self.source.totals()[1] if self.source.stays else self.tally().n_labels
+
+    @property
+    def n_gold(self) -> int:
+        return self.source.totals()[2] if self.source.stays else self.tally().n_gold
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return self.source.column_names()
+
+    def has_column(self, name: str) -> bool:
+        return name in self.column_names
+
+    def numeric_columns(self) -> tuple[str, ...]:
+        return self.source.numeric_columns()
+
+    def _column(self, name: str) -> Any:
+        if not self.has_column(name):
+            raise InputError(absent(self.name, "column", name, self.column_names))
+        self._refuse(f"the column {name!r} item by item")
+
+    def select(self, mask: Any) -> Round:
+        del mask
+        self._refuse("some of its items")
+
+    def without_labeler(self, labeler: str) -> Any:
+        self._refuse(f"the answers of labeler {labeler!r} item by item")
+
+    def __repr__(self) -> str:
+        return (
+            f"LargeRound {self.name!r} on {self.engine}: {count_of(self.n_items, 'item')}, "
+            f"{count_of(self.n_labels, 'label')} by {count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<div>{html.escape(repr(self))}</div>"

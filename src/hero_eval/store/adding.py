@@ -1,0 +1,292 @@
+"""Adding to a store: everything is read and checked first, then written under a batch id, then made visible at once."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hero_eval.errors import InputError, wrong
+from hero_eval.findings import Finding, name_some
+from hero_eval.reading.columns import missing_columns, rename
+from hero_eval.reading.frames import Sources
+from hero_eval.reading.options import Options, make_options
+from hero_eval.reading.validate import NEEDED, Contents, parse_round
+from hero_eval.reading.values import BINARY_WORDS, count_of
+from hero_eval.store import contents as packing
+from hero_eval.store import delta
+from hero_eval.store.contents import Rows
+from hero_eval.store.identity import Labeler, Resolved, labeler_rows, labelers_from, read_labelers, refuse_own_gold
+from hero_eval.store.identity import resolve as resolve_identities
+from hero_eval.store.log import Entry, Log, checked_name, commit, date_of
+from hero_eval.store.sources import Incoming, raise_problems
+
+if TYPE_CHECKING:
+    from hero_eval.store.store import Store
+
+DEFAULT_QUESTION = "main"
+
+
+@dataclass(frozen=True)
+class Added:
+    """What `Store.add` did."""
+
+    entry: Entry
+    labels: int
+    gold: int
+    items: int
+    merged: bool
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class About:
+    """What the caller said of a round besides its data. `old` is the round that late data are for."""
+
+    name: str
+    old: Entry | None
+    question: str | None
+    model: str | None
+    date: str | datetime.date | None
+    gold_source: str | None
+    origin: str | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A change that was checked against one version of the store and can be written."""
+
+    fresh: Rows
+    """What the store does not have yet."""
+    read: Contents
+    """The whole round as it will be."""
+    told: Mapping[str, Labeler]
+    resolved: Resolved
+    version: int
+    findings: tuple[Finding, ...]
+
+
+def add_round(store: Store, given: Incoming, options: Options, about: About, *, exist_ok: bool) -> Added:
+    """Check against the store as it is now, then write."""
+    log = store.log()
+    _refuse_changed(log, about)
+    plan = _plan(store, given, options, about, log)
+    if plan.fresh.is_empty:
+        return _nothing_new(plan, about, exist_ok)
+    return _write(store, plan, given, options, about)
+
+
+def _known(store: Store, log: Log) -> list[Labeler]:
+    """All labelers of the store, oldest first."""
+    return labelers_from(store.labeler_rows(log))
+
+
+def _plan(store: Store, given: Incoming, options: Options, about: About, log: Log) -> Plan:
+    """Read and check everything against the store as it is in `log`; write nothing."""
+    raise_problems(given.sources)
+    where = f"round {about.name!r}" + (f" with {about.origin}" if about.origin else "")
+    came, read = _rows_that_came(given.sources, options, about)
+    told = read_labelers(given.labelers, sorted(came.labels["labeler"].unique().to_pylist()))
+    known = _known(store, log)
+    resolved = resolve_identities(told, known)
+    fresh, stored = _renamed(came, resolved), packing.no_rows()
+    if about.old is not None:
+        stored = store.rows(about.old)
+        read = packing.checked(packing.put_together([stored, fresh], where), options, where)
+        _refuse_mixed(read, where)
+    assert read is not None
+    fresh = packing.new_rows(fresh, stored, read.values)
+    judges = [one.labeler for one in known if one.kind == "judge"]
+    refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
+    notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
+    return Plan(fresh, read, told, resolved, log.version, (*notes, *resolved.findings))
+
+
+def _write(store: Store, plan: Plan, given: Incoming, options: Options, about: About) -> Added:
+    """Write the data under a batch id of its own, then the one row that makes it exist."""
+    batch, columns = _batch_id(about.name), None
+
+    def make(log: Log) -> Entry:
+        nonlocal plan, batch, columns
+        _refuse_changed(log, about)
+        if log.version != plan.version and resolve_identities(plan.told, _known(store, log)) != plan.resolved:
+            plan = _plan(store, given, options, about, log)  # somebody has just changed what a judge's name means
+            batch, columns = _batch_id(about.name), None
+        entry = _entry(plan, about, _question(log, about), log)
+        if columns is None:
+            columns = _write_batch(store, plan, about.name, batch)
+        return _with_batch(entry, about.old, batch, columns)
+
+    entry = commit(store.place, make)
+    delta.tidy(store.place, "labelers")
+    n_items = entry.items - (about.old.items if about.old else 0)
+    n_labels, n_gold = plan.fresh.labels.num_rows, plan.fresh.gold.num_rows
+    return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings)
+
+
+def _write_batch(store: Store, plan: Plan, name: str, batch: str) -> list[list[str]]:
+    tables, columns = packing.data_tables(plan.fresh, name, batch)
+    if plan.resolved.labelers:
+        tables["labelers"] = labeler_rows(plan.resolved.labelers, name, batch)
+    for table, rows in tables.items():
+        delta.append(store.place, table, rows)
+    return columns
+
+
+def options_for(
+    name: str,
+    old: Entry | None,
+    columns: Mapping[str, str] | None,
+    classes: Sequence[Any] | None,
+    positive: Any | None,
+) -> Options:
+    """How to read what is added: as said, or as the round that is there was read."""
+    if classes is None and old is not None:
+        classes = old.classes
+    if positive is None and old is not None:
+        positive = old.positive
+    return make_options(columns, classes, positive, None, None, name)
+
+
+def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[Rows, Contents | None]:
+    """The rows that came, and the round that they make if they hold labels.
+
+    Late gold may be for items whose labels only the store has, so it is not held against the labels that came with it.
+    """
+    apart = about.old is not None and sources.gold is not None
+    if sources.labels is None and about.old is None:
+        what = "gold or items" if sources.gold is not None or sources.items is not None else "no labels"
+        remedy = "Add its labels first, or with them."
+        raise wrong("E403", f"{what} came for round {about.name!r}, which the store does not have. {remedy}")
+    _check_columns(sources, options)
+    read, labelled = None, packing.no_rows()
+    rest = replace(sources, gold=None) if apart else sources
+    if sources.labels is not None:
+        read = parse_round(rest, options)
+        labelled = packing.rows_of_contents(read)
+    aside = packing.rows_aside(rest, options, read)
+    if apart:
+        aside = replace(aside, gold=packing.rows_aside(replace(sources, items=None), options, None).gold)
+    rows = packing.put_together([labelled, aside], f"round {about.name!r}")
+    known = packing.gold_sources(sources, options, about.gold_source)
+    return replace(rows, gold=packing.with_sources(rows.gold, known)), read
+
+
+def _check_columns(sources: Sources, options: Options) -> None:
+    """E104 for what the tables lack."""
+    problems = []
+    for table, needed in NEEDED.items():
+        source = getattr(sources, table)
+        if source is not None:
+            problems += missing_columns(rename(source, needed, options.columns), needed, ())
+    if problems:
+        raise InputError(problems)
+
+
+def _renamed(rows: Rows, resolved: Resolved) -> Rows:
+    """The labels under the labelers' names in the store."""
+    import pyarrow as pa
+
+    if not resolved.renamed or not rows.labels.num_rows:
+        return rows
+    coded = rows.labels["labeler"].combine_chunks().dictionary_encode()
+    names = [resolved.renamed.get(name, name) for name in coded.dictionary.to_pylist()]
+    column = pa.DictionaryArray.from_arrays(coded.indices, pa.array(names, pa.string())).dictionary_decode()
+    return replace(rows, labels=rows.labels.set_column(1, "labeler", column))
+
+
+def _refuse_mixed(read: Contents, where: str) -> None:
+    words = [value for value in read.values if value.lower() in BINARY_WORDS]
+    if words and {"0", "1"} & set(read.values):
+        raise wrong(
+            "E205",
+            f"{where} would have the answers {name_some(list(read.values), 12)}: yes and no are read as 1 and 0 where "
+            "there is nothing else. Give --classes with all possible answers.",
+        )
+
+
+def _refuse_changed(log: Log, about: About) -> None:
+    """E404: somebody else was faster, or the round is of another question or model."""
+    now = log.live().get(about.name)
+    if now is not None and about.old is None:
+        raise wrong(
+            "E404",
+            f"round {about.name!r} was added by somebody else at the same moment ({now.labels:,} labels, version "
+            f"{now.version}). Nothing of yours was added. If yours are late labels for it, run it again; else choose "
+            "another name.",
+        )
+    if about.old is not None and (now is None or now.version != about.old.version):
+        raise wrong(
+            "E404",
+            f"round {about.name!r} was changed by somebody else at the same moment. Nothing of yours was added; "
+            "run it again.",
+        )
+    for what in ("question", "model"):
+        said, stored = getattr(about, what), getattr(about.old, what, None)
+        if about.old is not None and said is not None and stored is not None and said != stored:
+            raise wrong(
+                "E404",
+                f"round {about.name!r} is there with {what} {stored!r}, not {said!r}. Nothing was added. "
+                f"Leave --{what} out to add to it, or choose another --round.",
+            )
+
+
+def _question(log: Log, about: About) -> str:
+    if about.old is not None:
+        return about.old.question
+    if about.question is not None:
+        return checked_name("question", about.question)
+    known = sorted({row.question for row in log.live().values()})
+    if len(known) > 1:
+        raise wrong("E206", f"the store holds the questions {name_some(known, 12)}. Say which: --question")
+    return known[0] if known else DEFAULT_QUESTION
+
+
+def _batch_id(name: str) -> str:
+    """Unique, and telling to whoever looks into the folder."""
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', name)[:40].strip('-').lower() or 'round'}-{uuid.uuid4().hex[:16]}"
+
+
+def _entry(plan: Plan, about: About, question: str, log: Log) -> Entry:
+    """The row of the log, without the batch."""
+    old, read = about.old, plan.read
+    before = log.last().get(about.name)
+    return Entry(
+        round=about.name,
+        question=question,
+        model=about.model or (old.model if old else None),
+        date=date_of(about.name, about.date) if old is None or about.date is not None else old.date,
+        batches=(),
+        items=len(read.item_ids),
+        labels=len(read.label_item),
+        gold=int((read.gold >= 0).sum()),
+        labelers=len(read.labelers),
+        classes=read.classes_given,
+        positive=read.positive,
+        source=about.origin or (old.source if old else None),
+        action="merge" if old else "add",
+        first_version=before.first_version if before else 0,
+    )
+
+
+def _with_batch(entry: Entry, old: Entry | None, batch: str, columns: list[list[str]]) -> Entry:
+    described = packing.columns_by_batch(old.columns) if old else {}
+    described[batch] = columns
+    batches = (*(old.batches if old else ()), batch)
+    return replace(entry, batches=batches, columns=json.dumps(described, ensure_ascii=False))
+
+
+def _nothing_new(plan: Plan, about: About, exist_ok: bool) -> Added:
+    """Everything that came is there already: E404, unless that is welcome."""
+    assert about.old is not None
+    if exist_ok:
+        return Added(about.old, 0, 0, 0, True, plan.findings)
+    raise wrong(
+        "E404",
+        f"round {about.name!r} is in the store already, with all of this ({count_of(about.old.labels, 'label')}, "
+        f"{about.old.gold} gold). Nothing was added. If that is fine: --exist-ok",
+    )

@@ -1,0 +1,395 @@
+"""A round's tables on their way into the store and back.
+
+What is stored is what reading found: labels and gold in canonical spelling, and every item that was listed, labelled or
+not, so that late labels find its covariates. Item columns differ from round to round, so they lie in two maps, numbers
+and texts, with their names and types in the log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hero_eval.errors import InputError, Problem
+from hero_eval.reading.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
+from hero_eval.reading.columns import rename
+from hero_eval.reading.frames import Source, Sources
+from hero_eval.reading.options import Options
+from hero_eval.reading.validate import NEEDED, Contents, parse_round
+from hero_eval.reading.values import canonical, count_of
+from hero_eval.store.schemas import schema
+
+_EXACT = 2**53  # above this a float no longer names one integer
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The tables of a round, or of a part of it, as pyarrow tables of text (items: as they are)."""
+
+    labels: Any
+    gold: Any
+    items: Any
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.labels.num_rows or self.gold.num_rows or self.items.num_rows)
+
+
+def no_rows() -> Rows:
+    import pyarrow as pa
+
+    def empty(*names: str) -> Any:
+        return pa.table({name: pa.array([], pa.string()) for name in names})
+
+    return Rows(empty("item", "labeler", "label"), empty("item", "gold", "source"), empty("item"))
+
+
+def rows_of_contents(contents: Contents) -> Rows:
+    """The labelled items of a round that was read."""
+    import pyarrow as pa
+
+    ids = pa.array(contents.item_ids, pa.string())
+    labels = {
+        "item": _decode(contents.label_item, ids),
+        "labeler": _decode(contents.label_labeler, pa.array(contents.labelers, pa.string())),
+        "label": _decode(contents.label_answer, pa.array(contents.values, pa.string())),
+    }
+    known = np.flatnonzero(contents.gold >= 0)
+    gold = {
+        "item": ids.take(pa.array(known)),
+        "gold": _decode(contents.gold[known], pa.array(contents.values, pa.string())),
+        "source": pa.nulls(len(known), pa.string()),
+    }
+    items = {"item": ids, **contents.columns}
+    if contents.weight is not None:
+        items["weight"] = pa.array(contents.weight)
+    return Rows(pa.table(labels), pa.table(gold), pa.table(items if len(items) > 1 else {"item": ids[:0]}))
+
+
+def _decode(codes: Any, texts: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), texts).dictionary_decode()
+
+
+def rows_aside(sources: Sources, options: Options, contents: Contents | None) -> Rows:
+    """Gold and items of what has no labels here: late gold for a stored round, or items that wait for labels."""
+    import pyarrow as pa
+
+    none = no_rows()
+    labelled = pa.array([] if contents is None else contents.item_ids, pa.large_string())
+    parts: dict[str, Any] = {"gold": none.gold, "items": none.items}
+    for name in ("gold", "items"):
+        source = getattr(sources, name)
+        if source is None:
+            continue
+        named = rename(source, NEEDED[name], options.columns)
+        ids = _id_column(named.columns["item"])
+        away = np.flatnonzero(ids.is_valid().to_numpy(zero_copy_only=False) & _absent(ids, labelled))
+        columns = {"item": ids.take(pa.array(away)).cast(pa.string())}
+        if name == "gold":
+            values = encode_answers(named.columns["gold"], frozenset(options.class_texts))
+            columns["gold"] = values.texts.take(pa.array(values.codes[away], mask=values.codes[away] < 0))
+            columns["gold"] = columns["gold"].cast(pa.string())
+            columns["source"] = pa.nulls(len(away), pa.string())
+            parts["gold"] = pa.table(columns).filter(columns["gold"].is_valid())
+        else:
+            others = {key: of for key, of in named.columns.items() if key not in ("item", "gold")}
+            parts["items"] = pa.table({**columns, **{key: take(of, away) for key, of in others.items()}})
+    return Rows(none.labels, parts["gold"], parts["items"])
+
+
+def _id_column(column: Any) -> Any:
+    coded = encode_ids(column)
+    import pyarrow as pa
+
+    return coded.texts.take(pa.array(np.maximum(coded.codes, 0), mask=coded.codes < 0))
+
+
+def _absent(ids: Any, among: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.index_in(ids, value_set=among).is_null().to_numpy(zero_copy_only=False)
+
+
+def gold_sources(sources: Sources, options: Options, default: str | None) -> Any:
+    """Who wrote the gold of each item: a `source` column beside the gold, else one name for all; else None."""
+    import pyarrow as pa
+
+    source = sources.gold
+    if source is not None and "source" in source.table.column_names:
+        named = rename(source, NEEDED["gold"], options.columns)
+        table = pa.table({"item": _id_column(named.columns["item"]), "source": _id_column(named.columns["source"])})
+        table = table.filter(table["source"].is_valid())
+        return table.group_by("item").aggregate([("source", "min")]).rename_columns(["item", "source"])
+    return default
+
+
+def with_sources(gold: Any, known: Any) -> Any:
+    """The gold rows with who wrote them, from `gold_sources`."""
+    import pyarrow as pa
+
+    if known is None:
+        return gold
+    if isinstance(known, str):
+        return gold.set_column(2, "source", pa.repeat(known, gold.num_rows))
+    position = _positions(gold["item"], known["item"])
+    texts = take(known["source"], position).cast(pa.string())
+    return gold.set_column(2, "source", texts)
+
+
+def _positions(ids: Any, among: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = ids.cast(pa.large_string())
+    found = pc.index_in(wanted, value_set=among.cast(pa.large_string()))
+    found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+
+
+def put_together(parts: Sequence[Rows], where: str) -> Rows:
+    """Several parts of a round as one. Items described in several parts are one; E114 if they contradict each other."""
+    import pyarrow as pa
+
+    return Rows(
+        pa.concat_tables([part.labels for part in parts]),
+        pa.concat_tables([part.gold for part in parts]),
+        _items_together([part.items for part in parts if part.items.num_rows], where),
+    )
+
+
+def _items_together(tables: Sequence[Any], where: str) -> Any:
+    import pyarrow as pa
+
+    if not tables:
+        return no_rows().items
+    if len(tables) == 1:
+        return tables[0]
+    names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+    whole = {name: _stacked(tables, name) for name in names}
+    ids = encode_ids(whole.pop("item"))
+    columns: dict[str, Any] = {"item": ids.texts.cast(pa.string())}
+    problems = []
+    for name, column in whole.items():
+        settled = settle(ids.codes, len(ids.texts), encode_raw(column))
+        columns[name] = take(column, settled.rows)
+        if len(settled.clashes):
+            row = settled.clashes[0]
+            code = ids.codes[row]
+            values = f"{show(column, settled.rows[code])} and {show(column, row)}"
+            message = (
+                f"{where}, items column {name!r}, has different values for {count_of(len(settled.clashes), 'item')}, "
+                f"for example item {ids.text(code)!r}: {values}. Keep the value that is stored, or remove the round."
+            )
+            problems.append(Problem("E114", message))
+    if problems:
+        raise InputError(problems)
+    return pa.table(columns)
+
+
+def _stacked(tables: Sequence[Any], name: str) -> Any:
+    """One column of several tables, null where a table lacks it; of one type, or as text."""
+    import pyarrow as pa
+
+    kinds = {table[name].type for table in tables if name in table.column_names}
+    kind = kinds.pop() if len(kinds) == 1 else pa.large_string()
+
+    def part(table: Any) -> Any:
+        if name not in table.column_names:
+            return pa.chunked_array([pa.nulls(table.num_rows, kind)])
+        column = table[name]
+        return column if column.type == kind else plain(column).cast(kind)
+
+    return pa.chunked_array([chunk for table in tables for chunk in part(table).chunks], kind)
+
+
+def checked(rows: Rows, options: Options, where: str) -> Contents:
+    """The round that these rows make; InputError with all that contradicts itself."""
+    return parse_round(as_sources(rows, where), options)
+
+
+def as_sources(rows: Rows, where: str) -> Sources:
+    """Rows as the tables that a round is read from."""
+
+    def source(name: str, table: Any) -> Source | None:
+        return Source(f"{where}, {name},", table, "files") if table.num_rows else None
+
+    labels = Source(f"{where}, labels,", rows.labels, "files")
+    gold = rows.gold.select(["item", "gold"])
+    return Sources(labels, source("gold", gold), source("items", rows.items), frozenset(), ())
+
+
+def new_rows(late: Rows, old: Rows, values: Sequence[str]) -> Rows:
+    """What the late rows add, in the spelling of the whole round."""
+    labels = _without(_spelled(late.labels, "label", values), old.labels, ["item", "labeler"])
+    gold = _without(_spelled(late.gold, "gold", values), old.gold, ["item"])
+    same = set(late.items.column_names) <= set(old.items.column_names)
+    items = _without(late.items, old.items, ["item"]) if same else late.items
+    return Rows(labels, gold, items)
+
+
+def _spelled(table: Any, column: str, values: Sequence[str]) -> Any:
+    """Yes is 1 in a round that has nothing but yes and no."""
+    import pyarrow as pa
+
+    binary = set(values) <= {"0", "1"}
+    encoded = table[column].combine_chunks().dictionary_encode()
+    spelled = pa.array([canonical(text, binary=binary) for text in encoded.dictionary.to_pylist()], pa.string())
+    position = table.column_names.index(column)
+    fixed = pa.DictionaryArray.from_arrays(encoded.indices, spelled).dictionary_decode()
+    return table.set_column(position, column, fixed)
+
+
+def _without(table: Any, old: Any, keys: list[str]) -> Any:
+    """The rows whose key is not in the old table, each key once."""
+    import pyarrow as pa
+
+    if not table.num_rows:
+        return table
+    numbered = pa.table(
+        {**{key: table[key].cast(pa.string()) for key in keys}, "row": np.arange(table.num_rows, dtype=np.int64)}
+    )
+    if old.num_rows:
+        known = pa.table({key: old[key].cast(pa.string()) for key in keys})
+        numbered = numbered.join(known, keys, join_type="left anti")
+    if old.num_rows or keys == ["item"]:  # labels that were read are distinct
+        first = numbered.group_by(keys).aggregate([("row", "min")])["row_min"]
+        return table.take(pa.array(np.sort(first.to_numpy())))
+    return table
+
+
+# Into the store
+
+
+def data_tables(rows: Rows, name: str, batch: str) -> tuple[dict[str, Any], list[list[str]]]:
+    """The rows as the store's tables, and the item columns with their types."""
+    import pyarrow as pa
+
+    items, columns = pack_items(rows.items)
+    made = {"labels": rows.labels, "gold": rows.gold, "items": items}
+    stored = {}
+    for kind, table in made.items():
+        if not table.num_rows:
+            continue
+        kept = {one: table[one] for one in table.column_names}
+        same = {"round": pa.repeat(name, table.num_rows), "batch": pa.repeat(batch, table.num_rows)}
+        whole = same | kept
+        fields = schema(kind)
+        stored[kind] = pa.table([_cast(whole[field.name], field.type) for field in fields], schema=fields)
+    return stored, columns
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    return column if column.type == kind else column.cast(kind)
+
+
+def pack_items(items: Any) -> tuple[Any, list[list[str]]]:
+    """Item columns as two maps, and [name, type] of each column in order."""
+    import pyarrow as pa
+
+    names = [name for name in items.column_names if name not in ("item", "weight")]
+    numbers, texts, kinds = {}, {}, []
+    for name in names:
+        column = items[name].combine_chunks() if isinstance(items[name], pa.ChunkedArray) else items[name]
+        if _is_number(column):
+            numbers[name] = column.cast(pa.int8() if pa.types.is_boolean(column.type) else column.type)
+            numbers[name] = numbers[name].cast(pa.float64())
+        else:
+            texts[name] = plain(column).cast(pa.string())
+        kinds.append([name, str(column.type)])
+    weight = (
+        items["weight"].cast(pa.float64()) if "weight" in items.column_names else pa.nulls(len(items), pa.float64())
+    )
+    packed = {
+        "item": items["item"].cast(pa.string()),
+        "weight": weight,
+        "numbers": _as_map(numbers, items.num_rows, pa.float64()),
+        "texts": _as_map(texts, items.num_rows, pa.string()),
+    }
+    return pa.table(packed), kinds
+
+
+def _is_number(column: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_floating(kind):
+        return True
+    if not pa.types.is_integer(kind):
+        return False
+    ends = pc.min_max(column).as_py()
+    return all(end is None or abs(end) < _EXACT for end in ends.values())
+
+
+def _as_map(columns: Mapping[str, Any], n_rows: int, kind: Any) -> Any:
+    """One map a row, every row with the same keys in the same order, so that it can be taken apart by position."""
+    import pyarrow as pa
+
+    size = len(columns)
+    offsets = pa.array(np.arange(n_rows + 1, dtype=np.int32) * size)
+    keys = pa.DictionaryArray.from_arrays(
+        pa.array(np.tile(np.arange(size, dtype=np.int32), n_rows)), pa.array(list(columns), pa.string())
+    ).dictionary_decode()
+    if not size:
+        return pa.MapArray.from_arrays(offsets, keys, pa.array([], kind))
+    stacked = pa.concat_arrays([_one_array(column) for column in columns.values()])
+    order = np.arange(size * n_rows).reshape(size, n_rows).T.ravel()
+    return pa.MapArray.from_arrays(offsets, keys, stacked.take(pa.array(order)))
+
+
+def _one_array(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+# Out of the store
+
+
+def unpack_items(table: Any, columns: Sequence[Sequence[str]]) -> Any:
+    """The items of one batch as they were, from the maps and the [name, type] of each column."""
+    import pyarrow as pa
+
+    made: dict[str, Any] = {"item": table["item"]}
+    values = {**_from_map(table["numbers"]), **_from_map(table["texts"])}
+    for name, kind in columns:
+        column = values[name]
+        native = _native(kind)
+        made[name] = column if native is None or column.type == native else column.cast(native)
+    if table["weight"].null_count < table.num_rows:
+        made["weight"] = table["weight"]
+    return pa.table(made)
+
+
+def _native(kind: str) -> Any:
+    """The type that a stored column gets back; what is neither number nor moment stays text."""
+    import pyarrow as pa
+
+    if kind == "date32[day]" or (kind.startswith("timestamp[") and "tz" not in kind):
+        return pa.type_for_alias(kind)
+    if kind in ("bool", "float", "double", "halffloat") or kind.startswith(("int", "uint")):
+        return pa.float32() if kind == "halffloat" else pa.type_for_alias(kind)
+    return None
+
+
+def _from_map(column: Any) -> dict[str, Any]:
+    import pyarrow as pa
+
+    parts: dict[str, list[Any]] = {}
+    for chunk in column.chunks:
+        keys = chunk.keys[: len(chunk.keys) // len(chunk)].to_pylist() if len(chunk) else []
+        for position, key in enumerate(keys):
+            rows = np.arange(position, len(chunk.items), len(keys))
+            parts.setdefault(key, []).append(chunk.items.take(pa.array(rows)))
+    return {key: pa.chunked_array(of) for key, of in parts.items()}
+
+
+def columns_by_batch(text: str) -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = json.loads(text)
+    return found

@@ -1,0 +1,218 @@
+"""Estimates that a store remembers: from which version, by which options, and with which result, byte by byte."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hero_eval import __version__
+from hero_eval.documents import json_text, plain
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
+from hero_eval.model.history import Progress
+from hero_eval.round import Round
+from hero_eval.store import delta
+from hero_eval.store.log import Entry
+from hero_eval.store.schemas import schema
+from hero_eval.store.store import History, Store
+
+COMMANDS = ("estimate", "compare", "winrate", "moderation")
+
+_READING = ("classes", "positive")
+"""Options that say how to read the rounds."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to the store: what `reproduce` needs to ask again."""
+
+    command: str
+    round: str
+    other: str | None
+    """The second round of a comparison."""
+    history: History
+    options: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        chosen = {key: value for key, value in asdict(self.history).items() if value}
+        given = {key: value for key, value in sorted(self.options.items()) if value is not None}
+        out = {"command": self.command, "round": self.round, "other": self.other, "history": chosen, "options": given}
+        return dict(plain(out))
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Asked:
+        chosen: dict[str, Any] = {
+            key: tuple(of) if isinstance(of, list) else of for key, of in saved["history"].items()
+        }
+        return cls(saved["command"], saved["round"], saved["other"], History(**chosen), saved["options"])
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An estimate made from the store. `text` is the JSON document that is saved and that `reproduce` gives again."""
+
+    estimate: str
+    """The id under which it is saved: the same for the same question to the same version."""
+    asked: Asked
+    store_version: int
+    question: str
+    history: tuple[str, ...]
+    result: Any
+    """An `Estimate`, `Family`, `Comparison` or `Moderation`."""
+    document: Mapping[str, Any]
+    text: str
+
+
+def make_and_save(store: Store, round: str, command: str, options: Mapping[str, Any]) -> Recorded:
+    recorded = make(store, asked_of(command, round, options), options.get("progress"))
+    save(store, recorded)
+    return recorded
+
+
+def asked_of(command: str, round: str, options: Mapping[str, Any]) -> Asked:
+    """The question in the arguments of a call."""
+    if command not in COMMANDS:
+        raise wrong("E201", f"command is {command!r}. Known: {', '.join(COMMANDS)}")
+    rest = {key: value for key, value in options.items() if key not in ("progress", "history", "other")}
+    chosen = options.get("history") or History()
+    if not isinstance(chosen, History):
+        raise wrong("E201", f"history is {chosen!r}. It is a History: hero_eval.History(models=('v6',))")
+    return Asked(command, round, options.get("other"), chosen, rest)
+
+
+def make(store: Store, asked: Asked, progress: Progress | None = None, version: int | None = None) -> Recorded:
+    """The answer from the store as it is, or as it was at a version."""
+    log = store.log()
+    then = Store(store.place, log.version if version is None else version)
+    current = then.find(asked.round)
+    past = then.history_of(asked.round, asked.history)
+    result = _answer(then, asked, current, past, progress)
+    told = {
+        "store_version": then.version,
+        "round": asked.round,
+        **({"other": asked.other} if asked.other else {}),
+        "question": current.question,
+        "history": [row.round for row in past],
+        "options": asked.to_dict()["options"],
+        "seed": asked.options.get("seed") or 0,  # what None means to the bootstrap
+        "package": __version__,
+    }
+    told["estimate"] = _id(asked, told)
+    document = {**result.to_dict(), "made_from": told}
+    names = tuple(row.round for row in past)
+    return Recorded(
+        told["estimate"], asked, then.version, current.question, names, result, document, json_text(document)
+    )
+
+
+def _id(asked: Asked, told: Mapping[str, Any]) -> str:
+    text = json.dumps([asked.to_dict(), plain(told)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _answer(then: Store, asked: Asked, current: Entry, past: Sequence[Entry], progress: Progress | None) -> Any:
+    import hero_eval as hero
+
+    options = {key: value for key, value in asked.options.items() if key not in _READING and value is not None}
+    classes, positive = asked.options.get("classes"), asked.options.get("positive")
+    several = isinstance(positive, list | tuple) and len(positive) > 1
+    single = positive[0] if isinstance(positive, list | tuple) and not several else positive
+
+    def read(entry: Entry, of: Any = None) -> Round:
+        return then.read(entry, positive=of, classes=classes)
+
+    here = read(current, None if several else single)
+    history = [read(entry) for entry in past] or None
+    if several:
+        options["positive"] = list(positive or ())
+    options["progress"] = progress
+    targets: dict[str, Callable[..., Any]] = {
+        "estimate": hero.estimate_rate,
+        "winrate": hero.estimate_win_rate,
+        "moderation": hero.estimate_moderation,
+        "compare": hero.compare_methods,
+    }
+    if asked.other is not None:
+        other = read(then.find(asked.other), None if several else single)
+        return hero.estimate_difference(here, other, history, **options)
+    return targets[asked.command](here, history, **options)
+
+
+def save(store: Store, recorded: Recorded) -> None:
+    """Keep it, by one commit; the same one twice is kept once."""
+    import pyarrow as pa
+
+    store._refuse_old_version()
+    if any(row["estimate"] == recorded.estimate for row in _rows(store, ["estimate"])):
+        return
+    row = {
+        "estimate": recorded.estimate,
+        "command": recorded.asked.command,
+        "round": recorded.asked.round,
+        "question": recorded.question,
+        "store_version": recorded.store_version,
+        "history": list(recorded.history),
+        "options": json.dumps(recorded.asked.to_dict(), sort_keys=True, ensure_ascii=False),
+        "package": __version__,
+        "document": recorded.text,
+        "written": datetime.datetime.now(datetime.UTC),
+    }
+    delta.append(store.place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
+    delta.tidy(store.place, "estimates")
+
+
+def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    return delta.read_rows(store.place, "estimates", columns)
+
+
+def listed_estimates(store: Store) -> list[dict[str, Any]]:
+    """The recorded estimates, each once, oldest first."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in sorted(_rows(store), key=lambda one: one["written"]):
+        found.setdefault(row["estimate"], row)
+    return list(found.values())
+
+
+def find(store: Store, estimate: str) -> dict[str, Any]:
+    """The record of this id, or of the only id that starts so; E407 if there is none."""
+    rows = listed_estimates(store)
+    fitting = [row for row in rows if row["estimate"] == estimate] or [
+        row for row in rows if estimate and row["estimate"].startswith(estimate)
+    ]
+    if len(fitting) != 1:
+        last = [f"{row['estimate']} ({row['round']})" for row in rows[-8:]]
+        there = f"The last ones are: {', '.join(last)}." if last else "It holds no estimate yet."
+        many = "several estimates" if fitting else "no estimate"
+        raise wrong("E407", f"the store has {many} whose id is or starts with {estimate!r}. {there}")
+    return fitting[0]
+
+
+def reproduce(store: Store, estimate: str, progress: Progress | None = None) -> Recorded:
+    """Ask again as it was asked then, of the store as it was then; E408 with what differs."""
+    row = find(store, estimate)
+    asked = Asked.from_dict(json.loads(row["options"]))
+    again = make(store, asked, progress, version=row["store_version"])
+    if again.text != row["document"]:
+        differing = _differences(json.loads(row["document"]), plain(again.document))
+        by = (
+            f" It was made by hero-eval {row['package']}, this is {__version__}."
+            if row["package"] != __version__
+            else ""
+        )
+        raise wrong(
+            "E408",
+            f"estimate {row['estimate']} came out differently in {name_some(differing, 6)}.{by} The record stays.",
+        )
+    return again
+
+
+def _differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """Where two documents differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = list(dict.fromkeys([*old, *new]))
+        return [found for key in keys for found in _differences(old.get(key), new.get(key), f"{path}.{key}".strip("."))]
+    return [] if old == new else [path or "document"]

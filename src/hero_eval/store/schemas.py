@@ -1,0 +1,65 @@
+"""The columns of a store's tables.
+
+`rounds` is a log: a row for every change of a round, never altered. A round is what its last row says. Its data lie in
+`labels`, `gold`, `items` and `labelers` under batch ids; a batch that no row of `rounds` names does not exist for a
+reader. So the one commit that adds a row to `rounds` is what makes a change happen, all of it or none.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+TABLES = ("labels", "gold", "items", "labelers", "estimates", "rounds")
+"""In the order in which they are made: `rounds` comes last, since its presence makes a folder a store."""
+
+PARTITIONS = {"labels": ("batch",), "gold": ("batch",), "items": ("batch",)}
+
+
+@cache
+def schema(name: str) -> Any:
+    """The pyarrow schema of a table."""
+    import pyarrow as pa
+
+    text, count, moment = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
+    data = [("round", text), ("batch", text)]
+    columns = {
+        "labels": [*data, ("item", text), ("labeler", text), ("label", text)],
+        "gold": [*data, ("item", text), ("gold", text), ("source", text)],
+        "items": [
+            *data,
+            ("item", text),
+            ("weight", pa.float64()),
+            ("numbers", pa.map_(text, pa.float64())),
+            ("texts", pa.map_(text, text)),
+        ],
+        "labelers": [
+            *data,
+            *((name, text) for name in ("labeler", "name", "kind", "model", "prompt", "settings", "vendor", "group")),
+        ],
+        "rounds": [
+            ("round", text),
+            ("version", count),
+            ("action", text),
+            ("question", text),
+            ("model", text),
+            ("date", pa.date32()),
+            ("first_version", count),
+            ("batches", pa.list_(text)),
+            *((name, count) for name in ("items", "labels", "gold", "labelers")),
+            ("classes", pa.list_(text)),
+            ("positive", text),
+            ("columns", text),
+            ("source", text),
+            ("written", moment),
+            ("package", text),
+        ],
+        "estimates": [
+            *((name, text) for name in ("estimate", "command", "round", "question")),
+            ("store_version", count),
+            ("history", pa.list_(text)),
+            *((name, text) for name in ("options", "package", "document")),
+            ("written", moment),
+        ],
+    }
+    return pa.schema(columns[name])

@@ -1,0 +1,137 @@
+"""What a caller wants to add: files, a folder, a Round, late gold alone; and labelers whose word is gold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hero_eval.errors import InputError, wrong
+from hero_eval.findings import Finding, name_some
+from hero_eval.reading.arrays import encode_answers, encode_ids, settle
+from hero_eval.reading.columns import rename
+from hero_eval.reading.frames import Source, Sources, to_source
+from hero_eval.reading.options import Options
+from hero_eval.reading.tables import beside, read_sources, read_table
+from hero_eval.reading.validate import NEEDED
+from hero_eval.reading.values import count_of
+from hero_eval.round import Round
+from hero_eval.store.contents import as_sources, rows_of_contents
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Tables to be added, who the labelers are, and where they came from."""
+
+    sources: Sources
+    labelers: Source | None = None
+    origin: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def incoming(given: Any, gold: Any, labelers: Any, options: Options) -> Incoming:
+    """What the arguments of `add` mean. A table with gold but without labels is late gold."""
+    sources, origin, folder = _main_tables(given, options)
+    if gold is not None:
+        if sources.gold is not None and sources.gold.name != "labels":
+            raise wrong("E116", f"gold comes twice: in {sources.gold.name} and as --gold. Give one of them.")
+        sources = replace(sources, gold=_table("gold", gold))
+        origin = origin or _origin(gold)
+    who = _table("labelers", labelers) if labelers is not None else None
+    if who is None and folder is not None and (file := beside(folder, "labelers")) is not None:
+        who = _table("labelers", file)
+    return Incoming(sources, who, origin)
+
+
+def _main_tables(given: Any, options: Options) -> tuple[Sources, str | None, Path | None]:
+    if given is None:
+        return Sources(None, None, None, frozenset(), ()), None, None
+    if isinstance(given, Round):
+        return as_sources(rows_of_contents(given._contents), f"round {given.name!r}"), None, None
+    if isinstance(given, Sources):
+        return given, None, None
+    if isinstance(given, str | os.PathLike):
+        path = Path(given).expanduser()
+        return _without_labels(read_sources(path), options), str(path), path
+    return _without_labels(Sources(to_source("labels", given), None, None, frozenset(), ()), options), None, None
+
+
+def _without_labels(sources: Sources, options: Options) -> Sources:
+    """Late gold or items come without labels: one table with gold, or a folder without labels."""
+    if sources.labels is not None:
+        columns = set(rename(sources.labels, NEEDED["labels"], options.columns).columns)
+        if {"item", "gold"} <= columns and not {"labeler", "label"} & columns:
+            return replace(sources, labels=None, gold=sources.labels)
+        return sources
+    if "labels" in sources.broken and (sources.gold is not None or sources.items is not None):
+        problems = tuple(one for one in sources.problems if one.code != "E116")
+        return replace(sources, broken=sources.broken - {"labels"}, problems=problems)
+    return sources
+
+
+def _table(name: str, given: Any) -> Source:
+    if isinstance(given, str | os.PathLike):
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise wrong("E101", f"{path} does not exist.")
+        return Source(str(path), read_table(path), "files")
+    return to_source(name, given)
+
+
+def _origin(given: Any) -> str | None:
+    return str(given) if isinstance(given, str | os.PathLike) else None
+
+
+def raise_problems(sources: Sources) -> None:
+    if sources.problems:
+        raise InputError(sources.problems)
+
+
+def take_experts(given: Incoming, experts: Sequence[str], options: Options) -> Incoming:
+    """All that these labelers said is gold and not labels. `*` stands for any text. Where experts differ, neither."""
+    labels = given.sources.labels
+    if not experts:
+        return given
+    if labels is None:
+        raise wrong("E201", f"--expert names {name_some(list(experts))}, but there are no labels to take as gold")
+    import pyarrow as pa
+
+    named = rename(labels, NEEDED["labels"], options.columns)
+    people = encode_ids(named.columns["labeler"])
+    names = people.list_texts()
+    chosen = [any(fnmatchcase(name, expert) for expert in experts) for name in names]
+    if not any(chosen):
+        raise wrong("E201", f"--expert is {name_some(list(experts))}. Labelers: {name_some(sorted(names), 12)}")
+    mask = np.append(np.array(chosen, bool), False)[people.codes]
+    rest = pa.table({**named.columns}).filter(pa.array(~mask))
+    said = pa.table({name: named.columns[name] for name in ("item", "labeler", "label")}).filter(pa.array(mask))
+    gold, disagreed = _agreed(said)
+    findings = list(given.findings)
+    if disagreed:
+        message = f"experts differ on {count_of(disagreed, 'item')}, which got no gold"
+        findings.append(Finding("F803", message, {"items": disagreed}))
+    kept = replace(labels, table=rest)
+    old = given.sources.gold
+    if old is not None:
+        before = pa.table(rename(old, NEEDED["gold"], options.columns).columns)
+        gold = pa.concat_tables([before, gold], promote_options="permissive")
+    sources = replace(given.sources, labels=kept, gold=Source("gold by experts", gold, labels.kind))
+    return replace(given, sources=sources, findings=tuple(findings))
+
+
+def _agreed(said: Any) -> tuple[Any, int]:
+    """Gold of the items on which all experts said the same, with who said it; and how many items they differ on."""
+    import pyarrow as pa
+
+    items, answers = encode_ids(said["item"]), encode_answers(said["label"])
+    settled = settle(items.codes, len(items.texts), answers.codes)
+    torn = np.unique(items.codes[settled.clashes])
+    rows = settled.rows[np.setdiff1d(np.flatnonzero(settled.rows >= 0), torn)]
+    picked = said.take(pa.array(rows))
+    gold = pa.table({"item": picked["item"], "gold": picked["label"], "source": picked["labeler"]})
+    return gold, len(torn)

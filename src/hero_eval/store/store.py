@@ -1,0 +1,292 @@
+"""`Store`: one place where rounds accumulate. See `schemas` for how a change happens all at once or not at all."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
+from hero_eval.reading.options import Options, make_options
+from hero_eval.reading.validate import parse_round
+from hero_eval.reading.values import count_of
+from hero_eval.round import Round
+from hero_eval.store import contents as packing
+from hero_eval.store import delta
+from hero_eval.store.adding import About, Added, add_round, options_for
+from hero_eval.store.contents import Rows
+from hero_eval.store.log import Entry, Log, batches_of, checked_name, commit, earlier, named_date, read_log
+from hero_eval.store.schemas import PARTITIONS, TABLES, schema
+from hero_eval.store.sources import incoming, take_experts
+
+if TYPE_CHECKING:
+    from hero_eval.store.estimates import Recorded
+
+
+def create_store(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Store:
+    """Make an empty store in a folder or at an object-store URL; E404 if there is one."""
+    place = delta.place_of(path, storage_options)
+    if delta.is_table(place, "rounds"):
+        delta.open_table(place, "rounds")
+        raise wrong("E404", f"{place.uri} is a store already. Nothing was changed.")
+    for name in TABLES:
+        delta.create_table(place, name, schema(name), PARTITIONS.get(name, ()))
+    return Store(place)
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Store:
+    """The store at a path, as it is now or as it was at a version (which can then only be read)."""
+    place = delta.place_of(path, storage_options)
+    if version is None:
+        delta.open_table(place, "rounds")
+    else:
+        read_log(place, version)
+    return Store(place, version)
+
+
+@dataclass(frozen=True)
+class History:
+    """Which past rounds to learn from: by question, model and date, or by name. None: all that there are."""
+
+    question: str | None = None
+    models: tuple[str, ...] = ()
+    since: str | None = None
+    before: str | None = None
+    rounds: tuple[str, ...] = ()
+
+    def days(self) -> tuple[datetime.date, datetime.date]:
+        """`since` and `before` as days."""
+        since, before = (_day(what, text) for what, text in (("since", self.since), ("before", self.before)))
+        return since or datetime.date.min, before or datetime.date.max
+
+
+def _day(what: str, text: str | None) -> datetime.date | None:
+    if text is None:
+        return None
+    found = named_date(text)
+    if found is None:
+        raise wrong("E201", f"{what} is {text!r}. Write a day, a week or a month: 2026-11-09, 2026-w46, 2026-11")
+    return found
+
+
+class Store:
+    """Rounds that accumulate, for years and by many hands. Made by `open_store` and `create_store`."""
+
+    def __init__(self, place: delta.Place, version: int | None = None) -> None:
+        self.place = place
+        self._version = version
+
+    @property
+    def path(self) -> str:
+        """The folder or URL."""
+        return self.place.uri
+
+    @property
+    def version(self) -> int:
+        """How many changes of rounds the store has seen; the version asked for, if one was."""
+        return self.log().version
+
+    @property
+    def bytes_read(self) -> int:
+        """The size of all data files that this object has read so far."""
+        return self.place.bytes_read
+
+    @property
+    def files_read(self) -> tuple[str, ...]:
+        """The data files that this object has read so far."""
+        return tuple(self.place.files_read)
+
+    def log(self) -> Log:
+        """Every change of a round, oldest first."""
+        return read_log(self.place, self._version)[0]
+
+    def rounds(self, *, removed: bool = False) -> list[Entry]:
+        """The rounds, in the order of time; or those that were removed."""
+        log = self.log()
+        return [row for row in log.last().values() if row.removed == removed]
+
+    def find(self, name: str) -> Entry:
+        """What the store knows of a round without reading its data; E403 if there is none."""
+        return self.log().find(name)
+
+    # Reading
+
+    def round(self, name: str) -> Round:
+        """The round of this name; E403 if there is none."""
+        return self.read(self.find(name))
+
+    def read(self, entry: Entry, *, positive: str | None = None, classes: Sequence[str] | None = None) -> Round:
+        """A round as an ordinary `Round`: the one way from the store to all that estimates."""
+        rows = self.rows(entry)
+        options = _options(entry, classes, positive)
+        return Round._of(parse_round(packing.as_sources(rows, f"round {entry.round!r}"), options))
+
+    def history(self, name: str, chosen: History | None = None) -> list[Round]:
+        """The past rounds of a round, read; by default all earlier ones of its question."""
+        return [self.read(row) for row in self.history_of(name, chosen)]
+
+    def history_of(self, name: str, chosen: History | None = None) -> list[Entry]:
+        """Which past rounds these are, oldest first. Neither the round itself nor a later one is ever among them."""
+        log = self.log()
+        current, choice = log.find(name), chosen or History()
+        past = earlier(log, current)
+        if choice.rounds:
+            return [_earlier_one(log, current, past, one) for one in dict.fromkeys(choice.rounds)]
+        question, (since, before) = choice.question or current.question, choice.days()
+        return [
+            row
+            for row in past
+            if row.question == question
+            and (not choice.models or row.model in choice.models)
+            and since <= row.date < before
+        ]
+
+    def labelers(self) -> list[dict[str, Any]]:
+        """Who labelled in which round: name, kind, model, prompt, settings, vendor, group; in the order of time."""
+        rows = self.labeler_rows(self.log())
+        return [{key: value for key, value in row.items() if key != "batch"} for row in rows]
+
+    def labeler_rows(self, log: Log) -> list[dict[str, Any]]:
+        """As `labelers`, at a version of the log and with the batch."""
+        batches = batches_of(list(log.live().values()))
+        order = {batch: position for position, batch in enumerate(batches)}
+        rows = delta.read_rows(self.place, "labelers")
+        return sorted(
+            (row for row in rows if row["batch"] in order), key=lambda one: (order[one["batch"]], one["name"])
+        )
+
+    def rows(self, entry: Entry) -> Rows:
+        """All that is stored of a round."""
+        import pyarrow as pa
+
+        columns = packing.columns_by_batch(entry.columns)
+        wanted = {"labels": ("item", "labeler", "label"), "gold": ("item", "gold", "source")}
+        tables = {
+            name: pa.concat_tables(delta.read_batches(self.place, name, entry.batches, of).values())
+            for name, of in wanted.items()
+        }
+        packed = delta.read_batches(
+            self.place, "items", [batch for batch in entry.batches if batch in columns], _ITEM_COLUMNS
+        )
+        items = [packing.unpack_items(table, columns[batch]) for batch, table in packed.items()]
+        parts = [replace(packing.no_rows(), items=table) for table in items]
+        whole = replace(packing.no_rows(), labels=tables["labels"], gold=tables["gold"])
+        if whole.labels.num_rows < entry.labels:
+            message = f"{self.path}: round {entry.round!r} has {whole.labels.num_rows} of its {entry.labels} labels; "
+            raise wrong("E406", f"{message}files of the store are missing. Bring them back from a copy.")
+        return packing.put_together([whole, *parts], f"round {entry.round!r}")
+
+    # Changing
+
+    def add(
+        self,
+        data: Any = None,
+        *,
+        round: str,
+        question: str | None = None,
+        model: str | None = None,
+        date: str | datetime.date | None = None,
+        gold: Any = None,
+        gold_source: str | None = None,
+        labelers: Any = None,
+        experts: Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
+        classes: Sequence[Any] | None = None,
+        positive: Any | None = None,
+        origin: str | None = None,
+        exist_ok: bool = False,
+    ) -> Added:
+        """Add a round: a path, a `Round` or a dataframe, under a name. To one that is there, late labels or gold.
+
+        `gold` may come apart, with a column `source` or one `gold_source` for all; `labelers` tells who they are
+        (labeler, kind, model, prompt, settings, vendor, group). What the labelers `experts` said counts as gold. All of
+        it becomes visible by one commit, or none of it: contradictions are errors that name them.
+        """
+        self._refuse_old_version()
+        name = checked_name("round", round)
+        old = self.log().live().get(name)
+        options = options_for(name, old, columns, classes, positive)
+        given = take_experts(incoming(data, gold, labelers, options), experts, options)
+        about = About(name, old, question, model, date, gold_source, origin or given.origin)
+        return add_round(self, given, options, about, exist_ok=exist_ok)
+
+    def remove(self, name: str) -> Entry:
+        """Take a round out. Its data stay, and `restore` brings it back."""
+        self._refuse_old_version()
+
+        def make(log: Log) -> Entry:
+            return replace(log.find(name), action="remove")
+
+        return commit(self.place, make)
+
+    def restore(self, name: str) -> Entry:
+        """Bring back a round that was removed, as it was."""
+        self._refuse_old_version()
+
+        def make(log: Log) -> Entry:
+            row = log.last().get(name)
+            if row is None or not row.removed:
+                gone = [one.round for one in log.last().values() if one.removed]
+                there = f"Removed are: {name_some(gone, 12)}." if gone else "No round is removed."
+                raise wrong("E403", f"no removed round is called {name!r}. {there}")
+            return replace(row, action="restore")
+
+        return commit(self.place, make)
+
+    def _refuse_old_version(self) -> None:
+        """E204: the past cannot be changed."""
+        if self._version is not None:
+            raise wrong("E204", f"the store was opened as of version {self._version}, which can only be read")
+
+    # Estimates
+
+    def estimate(self, round: str, *, command: str = "estimate", **options: Any) -> Recorded:
+        """Estimate a round from its history, and record it so that `reproduce` gives the same bytes; see `Recorded`."""
+        from hero_eval.store.estimates import make_and_save
+
+        return make_and_save(self, round, command, options)
+
+    def estimates(self) -> list[dict[str, Any]]:
+        """The recorded estimates, oldest first."""
+        from hero_eval.store.estimates import listed_estimates
+
+        return listed_estimates(self)
+
+    def reproduce(self, estimate: str) -> Recorded:
+        """Make a recorded estimate again, from the store as it was; E408 if a byte differs."""
+        from hero_eval.store.estimates import reproduce
+
+        return reproduce(self, estimate)
+
+    def __repr__(self) -> str:
+        log = self.log()
+        return f"Store {self.path!r}: {count_of(len(log.live()), 'round')}, version {log.version}"
+
+
+_ITEM_COLUMNS = ("item", "weight", "numbers", "texts")
+
+
+def _options(entry: Entry, classes: Sequence[str] | None, positive: str | None) -> Options:
+    chosen = classes if classes is not None else entry.classes
+    return make_options(None, chosen, positive or entry.positive, None, None, entry.round)
+
+
+def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> Entry:
+    """A past round that was named; E204 if it is not past."""
+    row = log.find(name)
+    if row not in past:
+        what = (
+            "the current round itself"
+            if row.round == current.round
+            else f"not before {current.round!r} ({current.date})"
+        )
+        raise wrong("E204", f"round {name!r} ({row.date}) is {what}, so it cannot be history. Name earlier rounds.")
+    return row

@@ -1,0 +1,88 @@
+"""The compiled pass over sparse rows: the sums of the plain code, whatever the number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hero_eval.model import em, kernel
+from hero_eval.model.em import EMOptions, gold_start, run_em
+from hero_eval.model.kernel import Kernel
+from hero_eval.model.latent import Latent, posterior, state_barrier
+from hero_eval.model.patterns import Patterns, patterns_of_matrix
+from hero_eval.model.threads import limited_threads, thread_count
+
+
+def some_patterns(
+    seed: int, n_items: int = 60, n_labelers: int = 7, n_answers: int = 2, weighted: bool = False
+) -> Patterns:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(-1, n_answers, (n_items, n_labelers))
+    labels[np.arange(n_items), rng.integers(0, n_labelers, n_items)] = rng.integers(0, n_answers, n_items)
+    gold = np.where(rng.random(n_items) < 0.2, rng.integers(0, n_answers, n_items), -1)
+    return patterns_of_matrix(labels, n_answers, gold, rng.uniform(0.2, 3.0, n_items) if weighted else None)
+
+
+def some_latent(seed: int, patterns: Patterns, state_class: list[int]) -> Latent:
+    rng = np.random.default_rng(seed)
+    answers = rng.dirichlet(np.ones(patterns.n_answers), (patterns.n_labelers, len(state_class)))
+    answers = np.clip(np.moveaxis(answers, 2, 1), 1e-3, 1.0)
+    weights = rng.dirichlet(np.ones(len(state_class)))
+    return Latent(weights, answers / answers.sum(axis=1, keepdims=True), np.array(state_class))
+
+
+def by_plain_code(patterns: Patterns, latent: Latent) -> tuple[np.ndarray, np.ndarray, float]:
+    post, by_row = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
+    expected = post * patterns.counts[:, None]
+    return patterns.to_cells(expected), expected.sum(axis=0), float(patterns.counts @ by_row)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([(2, [0, 1]), (2, [0, 0, 1, 1]), (3, [0, 1, 2])]), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_a_pass_is_the_plain_step(seed: int, kind: tuple[int, list[int]], weighted: bool) -> None:
+    """The kernel would climb another likelihood."""
+    n_answers, state_class = kind
+    patterns = some_patterns(seed, n_answers=n_answers, weighted=weighted)
+    latent = some_latent(seed + 1, patterns, state_class)
+    for one, other in zip(Kernel(patterns).step(latent), by_plain_code(patterns, latent), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+
+
+def test_extreme_likelihoods_stay_finite() -> None:
+    """Hundreds of labels for one item would overflow."""
+    patterns = some_patterns(3, n_items=20, n_labelers=900)
+    answers = np.where(np.arange(2)[None, :, None] == np.arange(2)[None, None, :], 0.999, 0.001)
+    latent = Latent(np.array([0.5, 0.5]), np.broadcast_to(answers, (900, 2, 2)).copy(), np.arange(2))
+    for one, other in zip(Kernel(patterns).step(latent), by_plain_code(patterns, latent), strict=True):
+        assert np.isfinite(one).all()
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("state_class", [[0, 1], [0, 0, 1]], ids=str)
+def test_threads_do_not_change_the_bytes(state_class: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same data would give other digits on another machine."""
+    monkeypatch.setattr(kernel, "_CHUNK", 100)
+    patterns = some_patterns(1, n_items=2_000)
+    latent = some_latent(2, patterns, state_class)
+    passes = Kernel(patterns)
+    assert len(passes._cuts) > 20
+    made = []
+    for threads in (1, 2, 7):
+        with limited_threads(threads):
+            assert thread_count() <= threads
+            made.append([np.asarray(part).tobytes() for part in passes.step(latent)])
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_fit_by_the_kernel_is_the_plain_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large history would end at other reliabilities than a small one with the same data."""
+    patterns = some_patterns(5, n_items=400)
+    start = gold_start(patterns, 2, 1e-3)
+    plain, _ = run_em(patterns, start, EMOptions())
+    monkeypatch.setattr(em, "MANY_LABELS", 1)
+    fast, report = run_em(patterns, start, EMOptions())
+    assert report.converged
+    np.testing.assert_allclose(fast.answers, plain.answers, atol=1e-9)
+    assert np.diff(report.path).min() > -1e-9
