@@ -73,7 +73,7 @@ def figures(rows: Sequence[Row]) -> str:
 
 
 def readme_sections() -> dict[str, str]:
-    return {"limits": limits(rows_of("limits"), ("hero1", "hero2"), brief=True)}
+    return {"limits": limits(rows_of("limits"), ("hero1", "hero2", "hero3"), brief=True)}
 
 
 def by_cell(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:

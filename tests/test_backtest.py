@@ -20,6 +20,7 @@ from hero_eval.cli.main import app
 from hero_eval.cli.words import without_common
 from hero_eval.round import Round
 from hero_eval.targets import choice, question
+from hero_eval.targets.backtest import choice as backtest_choice
 from hero_eval.targets.replay import (
     HISTORY_MEAN,
     Play,
@@ -128,6 +129,19 @@ def test_gold_of_one_class_is_not_taken_for_certain() -> None:
     seen = gold_seen(one, ("0", "1"), RATE)
     assert seen.mean == 0.0
     assert 0.05 < seen.error < 0.15
+
+
+def test_gold_that_was_not_drawn_at_random_is_weighted() -> None:
+    """Gold that went to suspected items would make every method look as if it saw too few of them."""
+    rng = np.random.default_rng(6)
+    truth = (rng.random(4000) < 0.4).astype(int)
+    chance = np.where(truth == 1, 0.6, 0.2)
+    labels = labels_given(rng, truth, ANSWERS)
+    gold = np.where(rng.random(4000) < chance, truth, -1)
+    weighted = gold_seen(round_of(labels, gold, {"gold_probability": chance}), ("0", "1"), RATE)
+    plain = gold_seen(round_of(labels, gold), ("0", "1"), RATE)
+    assert abs(weighted.mean - truth.mean()) < 3 * weighted.error
+    assert plain.mean - truth.mean() > 0.15
 
 
 def test_a_play_is_the_estimate_with_the_gold_hidden(rounds: list[Round], tested: hero.Backtest) -> None:
@@ -286,6 +300,19 @@ def test_rounds_without_gold_are_history_only(rounds: list[Round]) -> None:
     assert "F603" in codes(found)
 
 
+def test_rounds_without_their_items_are_refused(tmp_path: Path) -> None:
+    """A backtest of rounds in a database would fail somewhere deep inside."""
+    rng = np.random.default_rng(13)
+    for name in ("a", "b"):
+        truth = (rng.random(60) < 0.5).astype(int)
+        (tmp_path / name).mkdir()
+        for table, of in tables_of(labels_given(rng, truth, ANSWERS), truth, prefix=name).items():
+            pyarrow.csv.write_csv(of, tmp_path / name / f"{table}.csv")
+    past = [hero.read_round(tmp_path / name, engine="duckdb") for name in ("a", "b")]
+    with pytest.raises(hero.InputError, match="E211"):
+        hero.backtest(past)
+
+
 def test_the_same_round_twice_is_refused(rounds: list[Round]) -> None:
     """A round that is its own history would make every method look perfect."""
     again = rounds[0].select(np.ones(rounds[0].n_items, dtype=bool))
@@ -402,6 +429,20 @@ def test_a_method_that_is_clearly_better_wins() -> None:
 def test_luck_does_not_win(errors: list[float], widths: list[float]) -> None:
     """A method would be taken for short intervals that have not missed yet."""
     assert clear_winner([*HERO3, *plays_of("hero1", errors, widths)], ["hero1", "hero3"]) is None
+
+
+def test_why_another_method_was_not_taken_is_told() -> None:
+    """A reader would see a lower score in the table, and no word on why it did not count."""
+    near = [0.049, -0.061, 0.041, 0.049]
+    for errors, words in (
+        (near, "not clearly smaller"),
+        ([0.07, -0.07, 0.07, 0.07], "errors are larger by 0.020"),
+        ([0.05, -0.06, 0.04, 0.11], "which chance explains"),
+    ):
+        found = [*HERO3, *plays_of("hero1", errors, [0.15] * 4)]
+        method, why = backtest_choice(found, ["hero1", "hero3"])
+        assert method == "hero3"
+        assert words in why
 
 
 def test_methods_are_compared_on_rounds_that_both_played() -> None:

@@ -61,10 +61,10 @@ def test_a_class_never_seen_may_come() -> None:
 def test_the_interval_covers() -> None:
     """The baseline would be a straw man, or too timid to be compared with."""
     rng = np.random.default_rng(4)
-    hits = 0
-    for _ in range(150):
+    hits, count = 0, 300
+    for _ in range(count):
         rates = expit(rng.logistic() + abs(rng.normal()) * rng.normal(size=7))
         shown = rng.binomial(20, rates[:6])
-        found = past_mean(np.stack([20 - shown, shown], axis=1), n_items=60)
-        hits += found.low[1] <= rng.binomial(60, rates[6]) / 60 <= found.high[1]
-    assert 0.90 <= hits / 150 <= 0.99
+        found = past_mean(np.stack([20 - shown, shown], axis=1))
+        hits += found.low[1] <= rates[6] <= found.high[1]
+    assert hits / count == pytest.approx(0.95, abs=3 * (0.95 * 0.05 / count) ** 0.5)

@@ -27,6 +27,7 @@ import hero_eval as hero
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
+real_rounds: Any = importlib.import_module("real_rounds")
 real_sets: Any = importlib.import_module("real_sets")
 sys.path.remove(str(BENCHMARKS))
 
@@ -172,6 +173,40 @@ def test_drift_between_versions_runs() -> None:
     assert np.max(errors) < 0.25
     of_hero1, of_hero3 = np.mean(errors, axis=0)
     assert of_hero3 < of_hero1
+
+
+def outcome(draw: int, low: float, high: float, n_past: int = 3) -> Any:
+    job = real_rounds.Job("tqa v1", 0.1, draw, ("hero3",))
+    return real_rounds.Outcome(job, "a round", n_past, "hero3", 0.5, 0.45, low, high)
+
+
+def test_the_benchmark_scores_intervals() -> None:
+    """Methods would be ranked by another score than the page says."""
+    assert outcome(0, 0.4, 0.6).measures == pytest.approx((0.05, 1.0, 0.2, 0.2))
+    assert outcome(0, 0.1, 0.45).measures == pytest.approx((0.05, 0.0, 0.35, 0.35 + 40 * 0.05))
+    first, second = (dict(row) for row in real_rounds.summaries([outcome(0, 0.4, 0.6), outcome(1, 0.3, 0.6)]))
+    assert [float(first[name]) for name in ("error", "coverage", "width")] == pytest.approx([0.05, 1.0, 0.25])
+    assert float(first["width_se"]) == pytest.approx(0.05)  # of two draws, 0.2 and 0.3
+    assert (first["rounds"], second["rounds"]) == ("all", "three or more past rounds")
+
+
+def test_new_figures_replace_only_their_own(tmp_path: Path) -> None:
+    """Measuring one gold rate anew would lose the figures of the others, or keep the old ones."""
+    rows = list(real_rounds.summaries([outcome(0, 0.4, 0.6, 1), outcome(1, 0.3, 0.6, 1)]))
+    other = [{**row, "gold_rate": "0.3"} for row in rows]
+    real_rounds.update(tmp_path / "r.csv", [*rows, *other])
+    real_rounds.update(tmp_path / "r.csv", [{**row, "width": "0.9"} for row in rows])
+    assert [row["width"] for row in real_rounds.read(tmp_path / "r.csv")] == ["0.9", "0.250000"]
+
+
+def test_the_page_shows_the_results() -> None:
+    """The tables of the page would be those of another run."""
+    sys.path.insert(0, str(real_rounds.DOCS))
+    markers: Any = importlib.import_module("markers")
+    sys.path.remove(str(real_rounds.DOCS))
+    page = real_rounds.PAGE.read_text(encoding="utf-8")
+    fresh = markers.replaced(page, real_rounds.sections(real_rounds.read(real_rounds.RESULTS), markers))
+    assert fresh == page, "bring it up to date: python benchmarks/real_rounds.py --page"
 
 
 def test_continuous_integration_does_not_skip(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start
 from hero_eval.model.guards import (
     Dependence,
+    Knowledge,
     Scored,
-    Tested,
     can_test,
     check_dependence,
     check_knowledge,
@@ -35,7 +35,7 @@ from hero_eval.round import Round, common_classes
 
 UNINFORMATIVE = 0.1
 LITTLE = 0.3
-"""A labeler is called uninformative if it seems to be (less than the first) and cannot know more than the second."""
+"""A labeler is accused of knowing nothing if it cannot know more than this, and seems to know less than half of it."""
 ALARM = 0.05
 """The level of each guard, over all labelers together."""
 
@@ -76,9 +76,15 @@ class Reliability:
         return self.fit.latent.class_answers()
 
     @cached_property
-    def knowledge(self) -> Tested:
-        """Whether the labels go with the gold at all."""
+    def knowledge(self) -> Knowledge | None:
+        """How far the labels go with the gold; None where the gold cannot tell."""
         return check_knowledge(self.counted.patterns, len(self.classes))
+
+    @property
+    def knows_nothing(self) -> bool:
+        """The labels have not been shown to go with the gold, and cannot go with it by more than a little."""
+        known = self.knowledge
+        return known is not None and known.p_value > ALARM and known.below(LITTLE) < ALARM
 
     @cached_property
     def dependence(self) -> Dependence | None:
@@ -318,13 +324,13 @@ def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit
         (
             "F201",
             "answers that hardly depend on the gold class: {}; they add little or nothing",
-            np.abs(skills.value) < UNINFORMATIVE,
+            np.abs(skills.value) < LITTLE / 2,
             skills.below(LITTLE),
         ),
         (
             "F202",
             "answers that point the wrong way: {}; used in reverse, but find out why",
-            skills.value <= -UNINFORMATIVE,
+            skills.value <= -LITTLE / 2,
             skills.inverted(),
         ),
     )

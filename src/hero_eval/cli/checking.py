@@ -21,7 +21,7 @@ class Outlook:
     """Every method tried on the round, the one that would be picked, and what stands in the way."""
 
     methods: list[dict[str, Any]] | None = None
-    best: dict[str, str] | None = None
+    best: dict[str, Any] | None = None
     findings: tuple[Finding, ...] = ()
     error: HeroError | None = None
 
@@ -95,7 +95,14 @@ def outlook(current: Round, history: Sequence[Round], positive: list[str] | None
         chosen = hero.estimate_rate(current, history, positive=positive, progress=doing.step)
     except HeroError as error:
         return Outlook(methods, error=error)
-    return Outlook(methods, {"method": chosen.method, "why": chosen.why}, chosen.findings)
+    best: dict[str, Any] = {"method": chosen.method, "why": chosen.why, "refusal": refusal(chosen.findings)}
+    return Outlook(methods, best, chosen.findings)
+
+
+def refusal(findings: Sequence[Finding]) -> str | None:
+    """In a sentence, that these labelers are no use here and what would be; None where they are of use."""
+    advice = next((str(one.data["advice"]) for one in findings if one.code == "F303" and "advice" in one.data), None)
+    return None if advice is None else f"{advice[0].upper()}{advice[1:]}."
 
 
 def _tried(tried: Comparison) -> list[dict[str, Any]]:

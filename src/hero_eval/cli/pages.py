@@ -279,6 +279,8 @@ def check(found: Mapping[str, Any], findings: Sequence[Finding]) -> Page:
         page += [Heading("Methods"), Facts([(one["name"], _outlook(one)) for one in found["methods"]])]
     if found["best"] is not None:
         page.append(Line(f"hero estimate would use {found['best']['method']}: {found['best']['why']}."))
+        if found["best"]["refusal"] is not None:
+            page.append(Line(found["best"]["refusal"], strong=True))
     return page + remarks(findings)
 
 
@@ -383,6 +385,8 @@ def studies(known: Mapping[str, str]) -> Page:
 
 def study(rows: Sequence[Mapping[str, Any]]) -> Page:
     """One row for each cell and method, cells apart; ± is the Monte Carlo error."""
+    if rows and "alarms" in rows[0]:
+        return _guards(rows)
     columns = [
         Column("cell", "left", cut=True),
         Column("method", "left"),
@@ -402,6 +406,22 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Page:
         worst = max(float(row["score_ratio"]) for row in rows)
         note += f" Interval score: at most {worst:.2f} times that of the best constant width."
     return [Table(columns, table, frozenset(breaks)), Line(note)]
+
+
+def _guards(rows: Sequence[Mapping[str, Any]]) -> Page:
+    """One row for each situation and guard, designs apart."""
+    names = ("situation", "guard", "measures", "alarms")
+    table, breaks, last = [], set(), None
+    for position, row in enumerate(rows):
+        if row["cell"] != last:
+            breaks.add(position)
+        alarms = f"{words.number(row['alarms'], 3)}±{words.number(row['alarms_se'], 3).removeprefix('0')}"
+        place = "" if row["cell"] == last else str(row["cell"])
+        table.append([place, str(row["situation"]), f"{row['method']} {row['guard']}", str(row["measures"]), alarms])
+        last = row["cell"]
+    count = max(int(row["replications"]) for row in rows)
+    note = f"{count:,} replications a cell; ± is the error of a simulation of that size; every guard is at level 5%."
+    return [Table([Column(name, "left") for name in ("cell", *names)], table, frozenset(breaks)), Line(note)]
 
 
 def _study_numbers(row: Mapping[str, Any]) -> list[str]:

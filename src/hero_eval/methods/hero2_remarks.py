@@ -65,4 +65,5 @@ def moved_finding(names: Sequence[str], kept: Sequence[int], z: Floats, level: f
         f"the mean of {name_some(moved)} differs between history and current (|z| up to {largest:.1f}), which hero2 "
         "takes as chance: trust hero1 more"
     )
-    return Finding("F403", message, {"columns": moved, "largest_z": largest})
+    p_value = min(1.0, 2.0 * float(special.ndtr(-largest)) * len(z))
+    return Finding("F403", message, {"columns": moved, "largest_z": largest, "p_value": p_value})

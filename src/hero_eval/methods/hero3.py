@@ -66,9 +66,13 @@ def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> 
 
 
 def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
-    """One component a class, or levels on a scale: as many as the likelihood pays for."""
+    """One component a class, or levels on a scale: as many as the likelihood pays for.
+
+    A component that is a class without any gold would be named by the labels alone, so there must be levels then.
+    """
     best, worse = None, 0
-    for n_levels in LEVELS:
+    anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
+    for n_levels in LEVELS if anchored else LEVELS[1:]:
         other = fit_levels(rows, Shape(n_levels, rows.n_classes), groups, _LOOKING, progress=evidence.progress)
         if best is None or other.criterion > best.criterion:
             best, worse = other, 0
@@ -168,9 +172,22 @@ def _own_covariance(fit: LevelFit, gradient: Floats) -> tuple[Floats, float]:
     return excess * along.T @ along, excess
 
 
+def _spread_covariance(fit: LevelFit, gradient: Floats) -> Floats:
+    """(K-1, K-1): what the labelers' spread around their group's mean adds: little for known ones, much for strangers.
+
+    With H = information + prior precision P the estimate errs by its items (H^-1 information H^-1, the influences)
+    and by the distance of the true parameters from the prior's mean, H^-1 P H^-1.
+    """
+    answers, information = fit.point.answers, fit.information
+    pull = information.solve(gradient)[: information.n_answers].reshape(len(answers), answers[0].size, -1)
+    out: Floats = np.einsum("jac,jab,jbd->cd", pull, fit.prior.answer_precision, pull)
+    return out
+
+
 def _between(fit: LevelFit, gradient: Floats) -> tuple[Between, float]:
     rows = fit.rows
     own, excess = _own_covariance(fit, gradient)
+    own = own + _spread_covariance(fit, gradient)
     here = rows.is_current
     shares = np.maximum(class_shares(rows, fit.shape, fit.point, fit.information.post)[here], 1e-12)
     return Between(learn_drift(fit), shares, rows.patterns.counts[here], own), excess

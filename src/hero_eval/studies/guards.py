@@ -41,7 +41,7 @@ class Situation:
     drift: logits added to current sensitivities and specificities, of this share of the labelers; together: latent
     correlation of errors; moved: of the covariate's mean, in sd; rate: logit added to the current class probability,
     which breaks nothing; routed: log odds ratio of having gold, per sd of the covariate; disputed: the same per sd of
-    the labels' disagreement; first: sensitivity and specificity of the first labeler, who labels about 30 gold items;
+    the labels' disagreement; first: sensitivity and specificity of the first labeler, who labels so many gold items;
     ignorant: nobody's answers depend on the class. `holds` names the guards that have nothing to see here.
     """
 
@@ -56,6 +56,7 @@ class Situation:
     routed: float = 0.0
     disputed: float = 0.0
     first: tuple[float, float] | None = None
+    first_gold: float = 30
     ignorant: bool = False
 
 
@@ -79,7 +80,7 @@ _EVERY = tuple(GUARDS)
 SITUATIONS: tuple[Situation, ...] = (
     Situation("as assumed", holds=_EVERY),
     Situation("as assumed, another rate (logit +1)", holds=_EVERY, rate=1.0),
-    Situation("a labeler who knows nothing, 30 gold", sees=("F201",), holds=("F202",), first=(0.5, 0.5)),
+    Situation("a labeler who knows nothing, 40 gold", sees=("F201",), holds=("F202",), first=(0.5, 0.5), first_gold=40),
     Situation(f"a labeler with discrimination {LITTLE:g}, 30 gold", holds=("F201", "F202"), first=(0.65, 0.65)),
     Situation("an inverted labeler, 30 gold", sees=("F202",), holds=("F201",), first=(0.15, 0.15)),
     Situation("all labelers overlook more (logit -0.8)", sees=("F205",), holds=("F206",), drift=(-0.8, 0.0)),
@@ -136,7 +137,7 @@ def _draw(cell: GuardCell, rng: np.random.Generator) -> tuple[Estimate, Floats]:
         specificity = 1.0 - sensitivity
     if situation.first is not None:
         sensitivity[0], specificity[0] = situation.first
-        activity[0] = min(30 / (design.n_history * design.gold_rate), 1.0)
+        activity[0] = min(situation.first_gold / (design.n_history * design.gold_rate), 1.0)
     drifts = np.arange(size) < round(situation.drifting * size)
     later = [
         expit(logit(np.clip(before, 1e-9, 1 - 1e-9)) + drifts * shift)

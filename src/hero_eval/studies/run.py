@@ -22,11 +22,12 @@ from threadpoolctl import threadpool_limits
 from hero_eval.confidence import Flat, Normal
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
-from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, all_methods
+from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Bools, Floats, patterns_of_matrix
 from hero_eval.studies.coverage import coverage_cells, coverage_row, outcomes
 from hero_eval.studies.designs import EXPERIMENTS, Design, draw
+from hero_eval.studies.guards import guard_cells, guard_outcome, guard_rows
 from hero_eval.studies.twins import Twin, defect_twin, reveal, safety_twin
 
 LEVEL = 0.95
@@ -38,6 +39,7 @@ STUDIES: dict[str, str] = {
     "defect": "twin of the defect case study, resampled: 532 prompts, 10 labelers, a judge's label as covariate",
     "safety": "twin of the safety case study, resampled: 2,046 prompts, 11 labelers, TF-IDF covariates",
     "coverage": "do our intervals cover: the paper's grid and beyond, all targets (43 cells)",
+    "guards": "do the guards alarm when they should, and only then (42 cells)",
 }
 _DEFAULT_REPLICATIONS = {"defect": 100, "safety": 100}
 _TWIN_GOLD_RATES = {"defect": (0.05, 0.10, 0.20), "safety": (0.05, 0.10, 0.20, 0.40, 0.80)}
@@ -93,6 +95,11 @@ class StudyResult:
         return target
 
 
+def paper_methods() -> dict[str, Method]:
+    """The methods that a study of the paper compares: those that take its two rounds of known labelers."""
+    return {name: one for name, one in all_methods().items() if "all labelers" not in one.takes}
+
+
 def cells_of(study: str, gold_rates: tuple[float, ...] | None = None) -> list[Cell]:
     if study not in STUDIES:
         raise wrong("E201", f"study is {study!r}. Known: {', '.join(STUDIES)}")
@@ -132,6 +139,10 @@ def run_study(
         if gold_rates is not None:
             raise wrong("E204", "the study coverage has cells of its own; leave out the gold rate")
         return _run_coverage(replications or 200, seed, processes, progress)
+    if study == "guards":
+        if gold_rates is not None:
+            raise wrong("E204", "the study guards has cells of its own; leave out the gold rate")
+        return _run_guards(replications or 400, seed, processes, progress)
     cells = cells_of(study, gold_rates)
     count = _DEFAULT_REPLICATIONS.get(study, 200) if replications is None else replications
     if count < 2:
@@ -180,6 +191,30 @@ def _coverage_job(job: tuple[int, int, int, int]) -> list[dict[str, Floats]]:
     return [one for one in made if one is not None]
 
 
+def _run_guards(
+    count: int, seed: int, processes: int | None, progress: Callable[[int, int], None] | None
+) -> StudyResult:
+    """Every cell of the guards' study."""
+    cells = guard_cells()
+    jobs = [(c, seed, first, min(first + CHUNK, count)) for c in range(len(cells)) for first in range(0, count, CHUNK)]
+    collected: list[list[Floats]] = [[] for _ in cells]
+    for done, (job, part) in enumerate(zip(jobs, _outcomes(_guards_job, jobs, processes), strict=True)):
+        collected[job[0]] += part
+        if progress is not None:
+            progress(min((done + 1) * CHUNK, count * len(cells)), count * len(cells))
+    made = zip(cells, collected, strict=True)
+    rows = [row for cell, of in made if of for row in guard_rows(cell, np.stack(of), count)]
+    return StudyResult("guards", seed, rows)
+
+
+def _guards_job(job: tuple[int, int, int, int]) -> list[Floats]:
+    position, seed, first, last = job
+    cell, study = guard_cells()[position], list(STUDIES).index("guards")
+    with threadpool_limits(1):
+        made = [guard_outcome(cell, np.random.default_rng([seed, study, position, one])) for one in range(first, last)]
+    return [one for one in made if one is not None]
+
+
 Job = tuple[Cell, int, int, int]
 J = TypeVar("J")
 T = TypeVar("T")
@@ -209,7 +244,7 @@ def _replicate(cell: Cell, seed: int, replication: int) -> Floats:
     study = list(STUDIES).index(cell.study)
     rng = np.random.default_rng([seed, study, cell.position, replication])
     evidence = _simulated(cell.design, rng) if cell.design is not None else _resampled(cell, rng)
-    return np.stack([_outcome(method.run(evidence)) for method in all_methods().values()])
+    return np.stack([_outcome(method.run(evidence)) for method in paper_methods().values()])
 
 
 def _outcome(fit: Fit) -> Floats:
@@ -287,7 +322,7 @@ def _summary(cell: Cell, outcomes: Floats) -> Iterator[dict[str, Any]]:
     """Bias, spread and coverage of each method in one cell, each with its Monte Carlo error."""
     truth = _truth(cell)
     count = len(outcomes)
-    for position, name in enumerate(all_methods()):
+    for position, name in enumerate(paper_methods()):
         value, low, high, paper_low, paper_high = outcomes[:, position].T
         error = value - truth
         rmse = float(np.sqrt(np.mean(error**2)))

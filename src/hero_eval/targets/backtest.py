@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hero_eval.covariates import shared_numeric
+from hero_eval.engines.counting import is_large
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.findings import Finding, name_some
@@ -216,7 +217,10 @@ def choice(plays: Sequence[Play], methods: Sequence[str]) -> tuple[str, str]:
     if nearest is None or nearest.score.mean <= 0:
         return DEFAULT, f"over {n_rounds} rounds its interval score {score:.3f} is the lowest"
     close = f"that of {nearest.method} is lower by {_shown(nearest.score)}"
+    larger = replace(nearest.error, mean=-nearest.error.mean)
     reason = f"but its errors are not clearly smaller (by {_shown(nearest.error)})"
+    if larger.mean > 0:
+        reason = f"but its errors are larger by {_shown(larger)}"
     if not nearest.score.clear:
         reason = "which chance explains" if nearest.n_rounds >= LEAST_ROUNDS else f"on {nearest.n_rounds} rounds only"
     return DEFAULT, f"over {n_rounds} rounds its interval score is {score:.3f}; {close}, {reason}"
@@ -278,6 +282,13 @@ def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options
 
 
 def _refuse(past: Sequence[Round], played: Sequence[int]) -> None:
+    large = [one.name for one in past if is_large([one])]
+    if large:
+        raise wrong(
+            "E211",
+            f"a backtest hides the gold of items one by one, and {name_some(large)} is kept without its items. If it "
+            "fits into memory, read it with engine='memory'",
+        )
     if len(played) < 2:
         names = name_some([past[position].name for position in played]) or "none"
         message = (

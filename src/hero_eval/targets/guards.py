@@ -1,7 +1,8 @@
 """Guards: tests of what a method assumes, run beside every estimate, and the findings that say what they found.
 
 Each finding has its statistic and p-value in `data` and tells what was done about it. A guard looks at history and at
-the current labels only; it never changes the number of a method that was asked for by name.
+the current labels only; it never changes the number of a method that was asked for by name. Where labels tell nothing
+of the class the interval becomes the whole range.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from hero_eval.engines.counting import count, is_large
 from hero_eval.findings import Finding, name_some
@@ -33,7 +34,6 @@ HALF_WIDTH = 0.05
 """How closely the gold that a refusal asks for would give the rate."""
 LEAST_WORTH = 5.0
 """A rate known no better than by so few items with gold is weakly identified."""
-LEAST_GOLD = 20
 MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
 
@@ -51,12 +51,26 @@ def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]
     reliability = question.reliability
     if reliability is None or "history gold" not in question.method.needs or is_large(question.rounds):
         return list(found)
-    found = _with_dependence(question, fit, reliability, [*found, *question.history_guards])
+    found = _with_hero1(question, current, [*found, *question.history_guards])
+    found = _with_dependence(question, fit, reliability, found)
     found = _with_refusal(question, fit, current, reliability, found)
     moved = question.transports[question.currents.index(current)]
     if moved is not None and moved.p_value < ALARM:
         found.append(_transport_finding(fit, moved, reliability))
     return found
+
+
+def _with_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
+    """HERO-2 asked for by name keeps its number where a covariate moved; the finding gets HERO-1's beside it."""
+    if question.method.name != "hero2" or not any(one.code == "F403" for one in found):
+        return list(found)
+    rates = carry(current.evidence.current, current.evidence.anchored).root.rates
+    instead = dict(zip(question.classes, rates.tolist(), strict=True))
+    said = f": hero1 says {rates[-1]:.4f}" if len(rates) == 2 else ""
+    return [
+        replace(one, message=one.message + said, data={**one.data, "hero1": instead}) if one.code == "F403" else one
+        for one in found
+    ]
 
 
 # ------------------------------------------------------------------------------------------ labelers who err together
@@ -147,7 +161,7 @@ def _known_part(
 def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
     parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
     least = min(parts, key=lambda name: parts[name].p_value)
-    bound = float(stats.norm.isf(ALARM / 2 / len(moved.z)))
+    bound = -float(special.ndtri(ALARM / 2 / len(moved.z)))
     names = [reliability.labelers[j] for j in np.flatnonzero(np.abs(moved.z) > bound)]
     implied = moved.implied[np.isfinite(moved.implied)]
     seen, expected = moved.agreement
@@ -186,36 +200,40 @@ def _with_refusal(
     question: Question, fit: Fit, current: Current, reliability: Reliability, found: Sequence[Finding]
 ) -> list[Finding]:
     """What to do instead, where the labels tell next to nothing of the rate."""
-    worth = gold_worth(fit)
-    tested = reliability.knowledge
-    ignorant = tested.p_value > ALARM and reliability.n_gold >= LEAST_GOLD
+    worth, known = gold_worth(fit), reliability.knowledge
     weak = not worth >= LEAST_WORTH
-    earlier = [one for one in found if one.code == "F303"]
-    if not (ignorant or weak or earlier):
+    earlier = [one.message.split(";")[0] for one in found if one.code == "F303"]
+    n_items = current.round.n_items
+    if reliability.knows_nothing and known is not None:
+        why = f"they went with the gold by {known.discrimination:.2f} of what they could, {_p(known.p_value)}"
+        width = "the interval is the whole range"
+    elif weak:
+        why, width = f"{n_items} items with labels tell as much as {worth:.1f} with gold", "the interval is wide"
+    elif earlier:
+        why, width = earlier[0], "the interval is only indicative"
+    else:
         return list(found)
-    needed = gold_needed(question.options.level, current.round.n_items)
-    reason = (
-        f"labels go with the gold no more than by chance ({_p(tested.p_value)})"
-        if ignorant
-        else f"all {current.round.n_items} items with their labels tell as much as {max(worth, 0.0):.1f} with gold"
-        if weak
-        else earlier[0].message.split(";")[0]
-    )
-    message = (
-        f"these labelers cannot tell {_classes(question.classes)} ({reason}); label {needed} items of this round with "
-        f"gold: they alone would give the rate to within {HALF_WIDTH:g}; the interval is only indicative"
-        if needed < current.round.n_items
-        else f"these labelers cannot tell {_classes(question.classes)} ({reason}); label all {needed} items of this "
-        "round with gold; the interval is only indicative"
-    )
+    needed = gold_needed(question.options.level, n_items)
+    cannot = f"these labelers cannot tell {_classes(question.classes)}"
+    ask = f"label {needed} more items with gold" if needed < n_items else f"label all {needed} items with gold"
+    to_what = f", which alone would give the rate to within {HALF_WIDTH:g}" if needed < n_items else ""
+    message = f"{cannot} ({why}); {ask}{to_what}; {width}"
     data = {
-        "statistic": tested.statistic,
-        "p_value": tested.p_value,
+        "discrimination": math.nan if known is None else known.discrimination,
+        "statistic": math.nan if known is None else known.statistic,
+        "p_value": math.nan if known is None else known.p_value,
         "gold_worth": worth,
         "gold_needed": needed,
         "half_width": HALF_WIDTH,
+        "advice": f"{cannot}; {ask}",
     }
     return [*(one for one in found if one.code != "F303"), Finding("F303", message, data)]
+
+
+def knows_nothing(question: Question) -> bool:
+    """Whether the labelers that the method rests on have been shown to tell the classes apart no better than chance."""
+    reliability = question.reliability
+    return reliability is not None and "history gold" in question.method.needs and reliability.knows_nothing
 
 
 def _classes(classes: Sequence[str]) -> str:
@@ -237,7 +255,7 @@ def gold_worth(fit: Fit) -> float:
 
 def gold_needed(level: float, n_items: int) -> int:
     """Items with gold that alone give a rate to within `HALF_WIDTH`, whatever it is; no more than there are."""
-    z = float(stats.norm.isf((1.0 - level) / 2))
+    z = -float(special.ndtri((1.0 - level) / 2))
     return min(math.ceil(0.25 * (z / HALF_WIDTH) ** 2), n_items)
 
 
@@ -264,12 +282,12 @@ def _routing_findings(question: Question, reliability: Reliability) -> list[Find
     z = routing_z(reliability.rounds)
     if not z:
         return []
-    bound = float(stats.norm.isf(ALARM / 2 / len(z)))
+    bound = -float(special.ndtri(ALARM / 2 / len(z)))
     names = sorted((name for name, value in z.items() if abs(value) > bound), key=lambda name: -abs(z[name]))
     if not names:
         return []
     largest = abs(z[names[0]])
-    p_value = min(1.0, 2 * float(stats.norm.sf(largest)) * len(z))
+    p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
     by_labels = all(name in LABEL_COLUMNS for name in names)
     given = any(one.has_column("gold_probability") for one in reliability.rounds)
     if by_labels and question.method.name != "gold_proportion":

@@ -181,7 +181,7 @@ class Question:
         if fit.between is None:
             return items
         beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
-        name = np.array([current.round.name], dtype=object)
+        name = np.array([f"{self.currents.index(current)} {current.round.name}"], dtype=object)
         return Influence((*items.parts, Part("rounds", np.array([beyond]), name)))
 
     def _counted_influence(self, fit: Fit, current: Current, along: Floats, past: Floats | None) -> Influence:
@@ -265,8 +265,11 @@ class Question:
     ) -> Estimate:
         """An estimate with its confidence curve: the one given, or normal by the influences.
 
-        `floor` is the least standard error of an estimate on an edge, where influences may be nil.
+        `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
+        tell the classes apart leave the whole range open.
         """
+        if guards.knows_nothing(self) and kind != "paper":
+            curve = Flat(bounds)
         if curve is None:
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
             error = max(error, floor) if math.isfinite(error) else error

@@ -133,7 +133,7 @@ def gold_seen(one: Round, classes: Sequence[str], quantity: Quantity) -> Seen:
     known = one.gold >= 0
     place = np.array([classes.index(value) for value in one.values])
     values = quantity.contrast[place[one.gold[known]]]
-    weight = np.ones(len(values)) if one.weight is None else one.weight[known]
+    weight = _gold_weights(one)
     mean = float(weight @ values / weight.sum())
     ends = np.array(quantity.bounds)
     # An item at either end more keeps gold of a single class from looking as if it had no error.
@@ -141,6 +141,15 @@ def gold_seen(one: Round, classes: Sequence[str], quantity: Quantity) -> Seen:
     part = max(0.0, 1.0 - len(values) / one.n_items)
     variance = spread * float(np.sum(weight**2)) / float(weight.sum()) ** 2 * part
     return Seen(mean, math.sqrt(variance), len(values), one.n_items)
+
+
+def _gold_weights(one: Round) -> Floats:
+    """Of the items with gold: as given, and more for those that were less likely to be given gold."""
+    known = one.gold >= 0
+    weight = np.ones(one.n_items) if one.weight is None else one.weight
+    probability = one.gold_probability()
+    out: Floats = (weight if probability is None else weight / probability)[known]
+    return out
 
 
 def replay(
@@ -287,7 +296,7 @@ def _pseudo_counts(seen: Seen, one: Round, quantity: Quantity) -> tuple[float, f
     """As many items at the lower and the upper end as have the gold's mean; weights make them fewer."""
     low, high = quantity.bounds
     share = (seen.mean - low) / (high - low)
-    weight = np.ones(seen.n_gold) if one.weight is None else one.weight[one.gold >= 0]
+    weight = _gold_weights(one)
     size = float(weight.sum() ** 2 / np.sum(weight**2))
     return size * (1.0 - share), size * share
 
