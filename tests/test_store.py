@@ -369,7 +369,7 @@ def test_a_changed_judge_is_a_new_labeler(store: Store) -> None:
     groups = {row["labeler"]: row["group"] for row in store.labelers()}
     assert groups == {"j0": None, fresh: "j0", "j1": "crowd", "j2": None, "j3": None}
     estimate = hero.estimate_rate(store.round("b"), store.history("b"))
-    assert [one.data["labelers"] for one in estimate.findings if one.code == "F104"] == [[fresh]]
+    assert [one.data["labelers"] for one in estimate.findings if one.code == "F208"] == [[fresh]]
 
 
 def test_a_judge_of_whom_nothing_is_said_stays(store: Store) -> None:
