@@ -203,7 +203,7 @@ DO_ABOUT_FINDINGS: Mapping[str, str] = {
     "F204": "Nothing: `hero3` allows for it. Count on fewer labelers than there are.",
     "F205": "Have an expert answer some items of the current round, and use `hero3`.",
     "F206": "Use `hero3`, which allows for it; count on fewer labelers than there are.",
-    "F207": "Find out what changed in these labelers' instructions or prompts; have some current items answered as gold.",
+    "F207": "Find out what changed in these labelers' instructions or prompts; have gold for some current items.",
     "F208": "Give new labelers some history: let them label items that have gold. Name their group (`groups=`).",
     "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
