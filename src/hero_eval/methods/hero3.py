@@ -20,11 +20,11 @@ from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
 from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
+from hero_eval.model.score import EDGE_ITEMS, edge_point
 
 LEVELS = (0, 2, 3, 5, 7, 9)
 _OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart
-_EDGE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +223,9 @@ def hero3(evidence: Evidence) -> Fit:
     between, excess = _between(fit, measured.gradient)
     found = measured.rates
     n_history = wide.n_history
-    edge = bool(found.min() < _EDGE)
-    inside = np.maximum(found, _EDGE) / np.maximum(found, _EDGE).sum() if edge else found
+    n_items = float(wide.current.total)
+    edge = bool(found.min() * n_items < EDGE_ITEMS)
+    inside = edge_point(found, n_items) if edge else found
     return Fit(
         rates=found,
         inside=inside,

@@ -43,6 +43,13 @@ def gold_freedom(n_gold: float, n_classes: int) -> float:
     return max(each, each**2 / 20.0, 1.0)
 
 
+def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
+    """Nobody is surer of a rate on the edge than by having seen this many items outright."""
+    span = bounds[1] - bounds[0]
+    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
+    return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
+
+
 def interval_kind(
     question: Question, fits: Sequence[Fit], currents: Sequence[Current], *, linear: bool = True
 ) -> tuple[str, list[Finding]]:
@@ -142,7 +149,8 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
     items = Influence(tuple(part for part in parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
-    noise = (items.variance() + float(along @ between.own @ along)) / scale**2
+    floor = edge_floor(float(contrast @ fit.inside), (least, most), current.n_items(fit.on_all)) if fit.on_edge else 0.0
+    noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
         shifted,
         centre=place(fit.inside),
