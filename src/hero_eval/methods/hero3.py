@@ -18,7 +18,7 @@ from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.between import Between, learn_drift, own_excess
 from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
-from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels
+from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels, read_in_context
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.model.score import EDGE_ITEMS, edge_point
 
@@ -94,14 +94,16 @@ def _fitted(evidence: Evidence) -> Fitted:
         return Fitted(again, evidence.over_both, (), ready)
     chosen = choose_levels(gather_rows(wide, evidence.n_classes), wide.groups, evidence)
     if wide.covariates is None:
-        return Fitted(chosen, False, ())
+        return Fitted(read_in_context(chosen, _OPTIONS), False, ())
     ready = _ready(wide)
     if not ready.kept:
         names = list(wide.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
+        chosen = read_in_context(chosen, _OPTIONS)
         return Fitted(chosen, False, (Finding("F401", message, {"columns": names}),))
     rows = gather_rows(wide, evidence.n_classes, ready)
     fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
+    fit = read_in_context(fit, _OPTIONS)
     shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:

@@ -13,6 +13,13 @@ Every item is in a hidden *component*; labelers answer independently given it. T
 Priors: labelers' lines are normal around their group's mean (shrinkage, with variances learned from the labelers), so
 that a labeler without history has its group's distribution; a round's levels lean on the pool of rounds by `PULL`
 items; rounds' class logits spread by `ROUND_SD` around their mean; covariates' slopes are normal (ridge).
+
+Levels are read in the context of their round (`read_in_context`). What labelers see is the quality of an item plus an
+error that they share. A good level in a good round is more often truly good than the same level in a poor round, since
+the error averages out over a round: with slope v the class logits are u + v (theta + h m_r), m_r the mean level of
+round r. Let quality have variance tau^2 within rounds and the shared error s^2, and let the variance of mean errors
+between rounds be to s^2 as `NOISE_RATIO` = f times that of mean qualities is to tau^2. Then h = (1 - f) / (rho + f),
+where rho = tau^2 / s^2 is how well levels tell the class: v^2 times the levels' variance over `_PROBIT`^2.
 Shapes: P rows, J labelers, L answers, E components, q basis functions, R rounds (the last is current), K classes,
 d covariates, p parameters.
 """
@@ -38,8 +45,14 @@ PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a 
 ROUND_SD = 1.0
 CLASS_SD = (10.0, 4.0)  # of a class's intercept around 0, and of its slope around that of the labelers
 LOOSE_SD = 5.0  # of the logits of labelers whom history knows, with one component a class: closer priors bias the rate
+NOISE_RATIO = 1.0 / 3.0
 DENSE_LIMIT = 2_500
 _SCALE = 3.0
+_PROBIT = 1.7  # logits in a standard deviation
+_CONTEXT_ROUNDS = 2
+_CONTEXT_LOOPS = 20
+_CONTEXT_REST = 1e-8
+_NUDGE = 1e-4
 _LEAST = 1e-7
 _WARM_STEPS = 25
 _PSEUDO_LABELERS = 2.0
@@ -49,13 +62,23 @@ _PSEUDO_GROUP = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Answer patterns of all rounds, each row within one round, current last; covariates (P, d), 0 where unknown."""
+    """Answer patterns of all rounds, each row within one round, current last; covariates (P, d), 0 where unknown.
+
+    `shift` (R,) is added to the levels of each round where they are read as classes.
+    """
 
     patterns: Patterns
     round: Ints
     n_rounds: int
     n_classes: int
     covariates: Floats
+    shift: Floats | None = None
+
+    def read_levels(self, shape: Shape) -> Floats:
+        """(R, G): the levels of each round as the class regression sees them."""
+        shift = np.zeros(self.n_rounds) if self.shift is None else self.shift
+        out: Floats = shape.theta + shift[:, None]
+        return out
 
     @property
     def is_current(self) -> Bools:
@@ -108,13 +131,14 @@ class Point:
 @dataclass(frozen=True, eq=False)
 class Prior:
     """answers: means (J, (L-1)q) and precisions (J, (L-1)q, (L-1)q); pool (G,) of the levels; classes: means and
-    precision (m, m)."""
+    precision (m, m); context: how far a round's mean level moves the reading of its levels."""
 
     answer_mean: Floats
     answer_precision: Floats
     pool: Floats
     class_mean: Floats
     class_precision: Floats
+    context: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +161,10 @@ class LevelFit:
         n_parameters += at.classes.size
         height = float(self.rows.patterns.counts @ expect(self.rows, self.shape, at)[1])
         return float(height - PRICE * n_parameters)
+
+    def shares(self) -> Floats:
+        """(P, K): P(class | answers, gold) of every row."""
+        return class_shares(self.rows, self.shape, self.point, expect(self.rows, self.shape, self.point)[0])
 
     @cached_property
     def information(self) -> LevelInformation:
@@ -161,12 +189,12 @@ def class_logs(rows: Rows, shape: Shape, classes: Floats) -> Floats:
         logits = design[:, rows.round].T + rows.covariates @ design[:, rows.n_rounds :].T
         out: Floats = log_softmax(logits, axis=1)[:, None, :]
         return out
-    by_level = design[:, 0] + shape.theta[:, None] * design[:, 1]
+    by_level = design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1]
     if rows.covariates.shape[1] == 0:
-        same: Floats = np.broadcast_to(log_softmax(by_level, axis=1), (len(rows.round), *by_level.shape))
+        same: Floats = log_softmax(by_level, axis=2)[rows.round]
         return same
     by_row = rows.covariates @ design[:, 2:].T
-    grid: Floats = log_softmax(by_level[None] + by_row[:, None, :], axis=2)
+    grid: Floats = log_softmax(by_level[rows.round] + by_row[:, None, :], axis=2)
     return grid
 
 
@@ -247,14 +275,20 @@ def class_cells(rows: Rows, shape: Shape, post: Floats) -> tuple[Floats, Floats]
     known = rows.known
     gold = np.eye(shape.n_classes)[rows.patterns.gold[known]]
     expected = post[known] * counts[known, None]
-    levels = shape.basis
+    levels = rows.read_levels(shape)
+    by_class = gold.T[:, :, None] * expected[None]
     if n_covariates == 0:
-        return levels, gold.T @ expected
-    size = len(expected)
+        place = rows.round[known]
+        sums = [[sum_by(place, column, rows.n_rounds) for column in part.T] for part in by_class]
+        return _with_ones(levels), np.array(sums).transpose(0, 2, 1).reshape(shape.n_classes, -1)
     design = np.concatenate(
-        [np.tile(levels, (size, 1)), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
+        [_with_ones(levels[rows.round[known]]), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
     )
-    return design, (gold.T[:, :, None] * expected[None]).reshape(shape.n_classes, -1)
+    return design, by_class.reshape(shape.n_classes, -1)
+
+
+def _with_ones(values: Floats) -> Floats:
+    return np.stack([np.ones(values.size), values.ravel()], axis=1)
 
 
 def level_weights(rows: Rows, post: Floats, pool: Floats) -> Floats:
@@ -278,7 +312,8 @@ def fit_levels(
     """Maximise the penalised likelihood: some EM steps that also learn the priors, then a climb with these held.
 
     `groups` (J,) number the labelers' groups. `ridge` is the precision of the (scaled) covariates' slopes, None to
-    learn it. A warm fit of the same shape lends its priors and is climbed on from.
+    learn it. A warm fit of the same shape lends its priors and is climbed on from. With context the climb is repeated
+    until the rounds' mean levels rest.
     """
     if warm is not None:
         prior, point = warm.prior, warm.point
@@ -288,6 +323,28 @@ def fit_levels(
             point, prior = _warm_step(rows, shape, point, prior, groups, ridge)
             if progress is not None:
                 progress(number + 1, 1.0)
+    if prior.context == 0.0:
+        return _climb(rows, shape, point, prior, groups, options, progress)
+    for _ in range(_CONTEXT_LOOPS):
+        rows = replace(rows, shift=prior.context * point.weights @ shape.theta)
+        fit = _climb(rows, shape, point, prior, groups, options, progress)
+        moved = np.abs((fit.point.weights - point.weights) @ shape.theta).max()
+        point = fit.point
+        if moved < _CONTEXT_REST:
+            break
+    return fit
+
+
+def _climb(
+    rows: Rows,
+    shape: Shape,
+    point: Point,
+    prior: Prior,
+    groups: Ints,
+    options: EMOptions,
+    progress: Callable[[int, float], None] | None,
+) -> LevelFit:
+    """To the maximum, with priors and context held."""
     sizes = point.answers.shape, point.weights.shape, point.classes.shape
 
     def of(vector: Floats) -> Point:
@@ -309,6 +366,35 @@ def fit_levels(
 
     found, report = climb(step, within, _vector(point), options, progress)
     return LevelFit(rows, shape, of(found), prior, report, groups)
+
+
+def read_in_context(fit: LevelFit, options: EMOptions) -> LevelFit:
+    """The same fit with levels read in the context of their round; as it is where past rounds cannot show rounds apart.
+
+    With gold in one past round only, nothing shows that rounds' mean levels differ for quality rather than by error.
+    """
+    rows, shape, at = fit.rows, fit.shape, fit.point
+    rounds = np.unique(rows.round[rows.known & ~rows.is_current])
+    if shape.n_levels == 0 or len(rounds) < _CONTEXT_ROUNDS:
+        return fit
+    means = at.weights @ shape.theta
+    within = float(np.mean(at.weights @ shape.theta**2 - means**2))
+    ratio = _class_slope(fit) ** 2 * within / _PROBIT**2
+    context = (1.0 - NOISE_RATIO) / (ratio + NOISE_RATIO)
+    of_gold = sum_by(rows.round[rows.known], rows.patterns.counts[rows.known], rows.n_rounds)
+    classes = at.classes.copy()
+    classes[:, 0] -= classes[:, 1] * context * float(of_gold @ means / of_gold.sum())
+    warm = replace(fit, point=replace(at, classes=classes), prior=replace(fit.prior, context=context))
+    return fit_levels(rows, shape, fit.groups, options, warm=warm)
+
+
+def _class_slope(fit: LevelFit) -> float:
+    """How steeply class logits rise with the level: over pairs of classes, by how often gold has the two."""
+    rows = fit.rows
+    gold = sum_by(rows.patterns.gold[rows.known], rows.patterns.counts[rows.known], rows.n_classes)
+    slopes = np.concatenate([[0.0], fit.point.classes[:, 1]])
+    pairs = gold[:, None] * gold * (1.0 - np.eye(len(gold)))
+    return float(np.sqrt((pairs * (slopes[:, None] - slopes) ** 2).sum() / max(pairs.sum(), 1e-300)))
 
 
 def _vector(point: Point) -> Floats:
@@ -498,8 +584,8 @@ class LevelInformation:
         rows, shape = self.fit.rows, self.fit.shape
         if shape.n_levels == 0:
             return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1)
-        level = np.tile(shape.basis[component], (rows.patterns.n_rows, 1))
-        return np.concatenate([level, rows.covariates], axis=1)
+        level = rows.read_levels(shape)[rows.round, component]
+        return np.concatenate([_with_ones(level), rows.covariates], axis=1)
 
     def class_slopes(self, component: int) -> Floats:
         """(P, (K-1)m): of the gold's class given the level, or of the component as a class."""
@@ -582,8 +668,40 @@ class LevelInformation:
     def is_weak(self) -> bool:
         return self.size <= DENSE_LIMIT and self._factor[1]
 
+    @cached_property
+    def _context(self) -> tuple[Floats, Floats]:
+        """(p, R) each: derivatives of all rows' scores by the rounds' shifts, and of the shifts by the parameters."""
+        fit = self.fit
+        counts = fit.rows.patterns.counts
+        up, down = (LevelInformation(self._nudged(step)).scores for step in (_NUDGE, -_NUDGE))
+        rounds = sparse.csr_array(np.eye(fit.rows.n_rounds)[fit.rows.round])
+        by_shift = ((up - down).T @ (sparse.diags_array(counts / (2 * _NUDGE)) @ rounds)).toarray()
+        by_point = np.zeros_like(by_shift)
+        theta, width = fit.shape.theta, fit.shape.n_levels - 1
+        for number, weights in enumerate(fit.point.weights):
+            slope = fit.prior.context * weights * (theta - weights @ theta)
+            start = self.n_answers + number * width
+            by_point[start : start + width, number] = slope[1:]
+        return by_shift, by_point
+
+    def _nudged(self, step: float) -> LevelFit:
+        """The same parameters with all shifts moved."""
+        rows = self.fit.rows
+        assert rows.shift is not None
+        return replace(self.fit, rows=replace(rows, shift=rows.shift + step))
+
     def solve(self, right: Floats) -> Floats:
-        """H^-1 @ right, (p, m)."""
+        """H^-1 @ right, (p, m); with context (H - B A')^-1 @ right, for shifts that move with the parameters."""
+        plain = self._solve(right)
+        if self.fit.prior.context == 0.0:
+            return plain
+        by_shift, by_point = self._context
+        spread = self._solve(by_point)
+        inner = np.eye(by_shift.shape[1]) - by_shift.T @ spread
+        out: Floats = plain + spread @ np.linalg.solve(inner, by_shift.T @ plain)
+        return out
+
+    def _solve(self, right: Floats) -> Floats:
         if self.size <= DENSE_LIMIT:
             solved: Floats = linalg.cho_solve(self._factor[0], right)
             return solved
@@ -626,6 +744,11 @@ class LevelInformation:
                 out[start:] += by_design.reshape(-1, weights.shape[2])
             pull = self.post[:, e, None] * np.where(free[:, None], here - centre, 0.0)
             out += slope.T @ pull
+        if self.fit.prior.context > 0.0:
+            up, down = (self._nudged(step).shares() for step in (_NUDGE, -_NUDGE))
+            by_row = np.einsum("pk,pkc->pc", (up - down) / (2 * _NUDGE), weights)
+            by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in by_row.T], axis=1)
+            out += self._context[1] @ by_round
         return out
 
     def prior_gradient(self, weights: Floats, as_round: int) -> Floats:
