@@ -34,10 +34,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import log_softmax
 
 from hero_eval.model.em import EMOptions, EMReport, climb, gold_counts
-from hero_eval.model.latent import share_out
+from hero_eval.model.latent import log_shares, share_out
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PULL = 5.0
@@ -178,7 +177,7 @@ def answer_logs(shape: Shape, answers: Floats) -> Floats:
     """(J, L, E): log P(answer | component) of each labeler."""
     lines = answers @ shape.basis.T
     whole = np.concatenate([np.zeros((lines.shape[0], 1, lines.shape[2])), lines], axis=1)
-    out: Floats = log_softmax(whole, axis=1)
+    out: Floats = log_shares(whole, axis=1)
     return out
 
 
@@ -187,14 +186,14 @@ def class_logs(rows: Rows, shape: Shape, classes: Floats) -> Floats:
     design = np.concatenate([np.zeros((1, classes.shape[1])), classes])
     if shape.n_levels == 0:
         logits = design[:, rows.round].T + rows.covariates @ design[:, rows.n_rounds :].T
-        out: Floats = log_softmax(logits, axis=1)[:, None, :]
+        out: Floats = log_shares(logits, axis=1)[:, None, :]
         return out
     by_level = design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1]
     if rows.covariates.shape[1] == 0:
-        same: Floats = log_softmax(by_level, axis=2)[rows.round]
+        same: Floats = log_shares(by_level, axis=2)[rows.round]
         return same
     by_row = rows.covariates @ design[:, 2:].T
-    grid: Floats = log_softmax(by_level[rows.round] + by_row[:, None, :], axis=2)
+    grid: Floats = log_shares(by_level[rows.round] + by_row[:, None, :], axis=2)
     return grid
 
 
@@ -239,7 +238,7 @@ def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precis
     width = at.shape[1] * at.shape[2]
     lines = at @ design.T
     whole = np.concatenate([np.zeros((n_fits, 1, lines.shape[2])), lines], axis=1)
-    share = np.exp(log_softmax(whole, axis=1))[:, 1:]
+    share = np.exp(log_shares(whole, axis=1))[:, 1:]
     total = counts.sum(axis=1)
     gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, width)
     gradient = gradient - np.einsum("ja,jab->jb", at.reshape(n_fits, width) - mean, precision)
@@ -767,4 +766,4 @@ class LevelInformation:
             [np.tile(np.eye(rows.n_rounds)[as_round], (rows.patterns.n_rows, 1)), rows.covariates], axis=1
         )
         logits = np.concatenate([np.zeros((len(design), 1)), design @ classes.T], axis=1)
-        return np.exp(log_softmax(logits, axis=1)), design
+        return np.exp(log_shares(logits, axis=1)), design
