@@ -25,6 +25,8 @@ FLOW: dict[str, set[str]] = {
     "findings": set(),
     "documents": set(),
     "frames": {"errors"},
+    "remedies": set(),
+    "words": {"estimate"},
     "reading": _BASE,
     "round": {*_BASE, "reading"},
     "engines": {"model", "round"},
@@ -60,15 +62,31 @@ FLOW: dict[str, set[str]] = {
         "targets",
     },
     "over_time": {*_BASE, "frames", "reliability", "round"},
+    "agreement": {"frames", "reliability"},
     "store": {*_BASE, "documents", "model", "reading", "round", "targets", "reliability", "estimate"},
 }
 """Which rooms each room may import, besides itself. Rooms that only render may import all but the command."""
 
 RENDERS = {"charts", "cli", "report", "web"}
-BACK_DOORS = {("reading/tables.py", "round")}
-"""`read_round` makes a Round, so its module names the class; it loads it when called."""
+BACK_DOORS = {("reading/tables.py", "round"), ("estimate.py", "report")}
+"""`read_round` makes a Round and `Estimate.report` writes a report: their modules load these when called."""
 
-HEAVY = ("numpy", "scipy", "pyarrow", "sklearn", "pandas", "polars", "narwhals", "duckdb", "deltalake", "rich", "typer")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "sklearn",
+    "pandas",
+    "polars",
+    "narwhals",
+    "duckdb",
+    "deltalake",
+    "rich",
+    "typer",
+    "altair",
+    "jinja2",
+    "fastapi",
+)
 
 
 def room_of(path: Path) -> str:
