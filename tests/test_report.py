@@ -110,7 +110,7 @@ def test_markdown_and_json_say_the_same(estimate: hero.Estimate, tmp_path: Path)
     assert found["estimate"] == json.loads(json.dumps(estimate.to_dict()))
     assert {row["name"] for row in found["methods"]} | set(found["skipped"]) == set(all_methods())
     assert found["answer"] in told.replace("\\", "")
-    assert [one for one in found["methods"] if one["chosen"]][0]["value"] == estimate.value
+    assert next(one for one in found["methods"] if one["chosen"])["value"] == estimate.value
     assert all(one["remedy"] for one in found["findings"])
 
 
@@ -122,7 +122,7 @@ def test_a_difference_names_both_models(pair: Pair) -> None:
     assert "script" not in read.tags
 
 
-def test_more_classes_and_no_named_one(pair: Pair) -> None:
+def test_more_classes_and_no_named_one() -> None:
     """Without a positive class there is no headline, but the report still comes."""
     rng = np.random.default_rng(4)
     truth = rng.integers(0, 3, 300)
