@@ -205,6 +205,19 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         read_export(path, tool="wide", labeler_columns=["nobody"])
 
 
+def test_an_export_without_labels_says_why(tmp_path: Path) -> None:
+    tasks = json.loads((EXPORTS / "label_studio.json").read_text(encoding="utf-8"))
+    cancelled = [
+        {**task, "predictions": [], "annotations": [{**one, "was_cancelled": True} for one in task["annotations"]]}
+        for task in tasks
+    ]
+    path = tmp_path / "none.json"
+    path.write_text(json.dumps(cancelled), encoding="utf-8")
+    with pytest.raises(hero.HeroError, match="30 dropped: a cancelled annotation") as caught:
+        read_export(path)
+    assert caught.value.code == "E122"
+
+
 def test_several_questions_must_be_chosen() -> None:
     with pytest.raises(hero.HeroError, match="'latency' \\(1\\)") as caught:
         read_export(EXPORTS / "langfuse.json")

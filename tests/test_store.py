@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +152,6 @@ def test_a_url_is_a_place_too(tmp_path: Path) -> None:
 
 def test_half_a_store_can_be_completed(tmp_path: Path) -> None:
     """A crash while a store is made would leave a folder of no use."""
-    import shutil
-
     hero.create_store(tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "rounds")
     assert refused(lambda: hero.open_store(tmp_path / "store")).code == "E401"
@@ -355,15 +356,15 @@ def test_a_changed_judge_is_a_new_labeler(store: Store) -> None:
     """The reliability of the old prompt would be taken for that of the new one."""
     judged(1, "v1", store, "a")
     added = judged(2, "v2", store, "b")
-    told = [finding for finding in added.findings if finding.code == "F601"]
+    told = [finding for finding in added.findings if finding.code == "F801"]
     assert len(told) == 1
     fresh = told[0].data["labeler"]
     assert told[0].data == {"labeler": fresh, "group": "j0", "was": "j0"}
     assert "prompt 'v1' is now 'v2'" in told[0].message
     assert set(store.round("b").labelers) == {fresh, "j1", "j2", "j3"}
-    assert not [one for one in judged(3, "v2", store, "c").findings if one.code == "F601"]
+    assert not [one for one in judged(3, "v2", store, "c").findings if one.code == "F801"]
     assert fresh in store.round("c").labelers
-    assert not [one for one in judged(4, "v1", store, "d").findings if one.code == "F601"]
+    assert not [one for one in judged(4, "v1", store, "d").findings if one.code == "F801"]
     assert "j0" in store.round("d").labelers
     groups = {row["labeler"]: row["group"] for row in store.labelers()}
     assert groups == {"j0": None, fresh: "j0", "j1": "crowd", "j2": None, "j3": None}
@@ -374,7 +375,7 @@ def test_a_changed_judge_is_a_new_labeler(store: Store) -> None:
 def test_a_judge_of_whom_nothing_is_said_stays(store: Store) -> None:
     judged(1, "v1", store, "a")
     added = judged(2, None, store, "b")
-    assert [one.code for one in added.findings] == ["F602"]
+    assert [one.code for one in added.findings] == ["F802"]
     assert "j0" in store.round("b").labelers
 
 
@@ -421,7 +422,7 @@ def test_what_experts_said_is_gold(store: Store) -> None:
         }
     )
     added = store.add(frame, round="r", experts=["lead-*"])
-    assert [one.code for one in added.findings] == ["F603"]
+    assert [one.code for one in added.findings] == ["F803"]
     assert (added.labels, added.gold) == (6, 2)
     assert store.round("r").labelers == ("j1", "j2")
     assert refused(lambda: store.add(frame, round="s", experts=["nobody"])).code == "E201"
@@ -565,8 +566,6 @@ def test_a_newer_store_is_left_alone(store: Store) -> None:
 
 
 def test_a_folder_deleted_under_it(store: Store) -> None:
-    import shutil
-
     add(store, "a", 1)
     shutil.rmtree(store.path)
     for call in (lambda: add(store, "b", 2), store.rounds, lambda: store.round("a"), lambda: store.remove("a")):
@@ -603,7 +602,7 @@ def test_a_full_disk_loses_nothing(store: Store) -> None:
     """Half a round would be left behind. (A limit on the file size stands in for a disk that is full.)"""
     add(store, "a", 1, question="q")
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, store.path], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", LIMITED, store.path], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.startswith("E406"), done.stderr
     assert "Free some space" in done.stdout
@@ -636,28 +635,26 @@ for call in changes:
 """
 
 
-def test_a_read_only_folder_can_be_read(store: Store) -> None:
-    add(store, "a", 1, question="q")
-    folder = Path(store.path)
-    opened = [place for place in folder.parents if place.stat().st_uid == os.getuid() and len(place.parts) > 2]
-    modes = {place: place.stat().st_mode for place in opened}
+def test_a_read_only_folder_can_be_read() -> None:
+    """A place that others may only look at would be of no use to them, or be changed. (Root writes everywhere.)"""
+    above = Path(tempfile.mkdtemp(prefix="hero-read-only-"))
+    above.chmod(0o755)
     try:
-        for place in opened:
-            place.chmod(0o755)
-        for path in [folder, *folder.rglob("*")]:
+        store = hero.create_store(above / "store")
+        add(store, "a", 1, question="q")
+        for path in [above / "store", *(above / "store").rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        done = subprocess.run(
-            [sys.executable, "-c", READ_ONLY, store.path], capture_output=True, text=True, check=False, timeout=60
-        )
+        command = [sys.executable, "-c", READ_ONLY, store.path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        lines = done.stdout.splitlines()
+        assert lines, done.stderr
+        assert lines[0] == "1 60"
+        assert [line[:4] for line in lines[1:]] == ["E406"] * 3, done.stdout
+        assert store.version == 1
     finally:
-        for path in [folder, *folder.rglob("*")]:
+        for path in [above / "store", *(above / "store").rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)
-        for place, mode in modes.items():
-            place.chmod(mode)
-    lines = done.stdout.splitlines()
-    assert lines[0] == "1 60", done.stderr
-    assert [line[:4] for line in lines[1:]] == ["E406"] * 3, done.stdout
-    assert store.version == 1
+        shutil.rmtree(above)
 
 
 # At the same time
@@ -694,8 +691,6 @@ def at_once(store: Store, tmp_path: Path, names: list[str]) -> list[str]:
         )
         for seed, name in enumerate(names)
     ]  # fmt: skip
-    import time
-
     patience = time.monotonic() + 60
     while len(list(tmp_path.glob("go?*"))) < len(names) and time.monotonic() < patience:
         time.sleep(0.01)

@@ -223,12 +223,11 @@ def test_round_names_are_completed() -> None:
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-@pytest.mark.parametrize(("limit", "code"), [("0.3", 0), ("0.1", 4)])
-def test_the_release_gate_of_the_examples(tmp_path: Path, limit: str, code: int) -> None:
+def test_the_release_gate_of_the_examples(tmp_path: Path) -> None:
     for name, call in (("hero", '-m hero_eval.cli.main "$@"'), ("python", '"$@"')):
         (tmp_path / name).write_text(f"#!/bin/sh\nexec {sys.executable} {call}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "LIMIT": limit, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "LIMIT": "0.1", "TMPDIR": str(tmp_path)}
     done = subprocess.run(
         ["sh", str(EXAMPLES / "release_gate.sh")],
         cwd=tmp_path,
@@ -237,7 +236,8 @@ def test_the_release_gate_of_the_examples(tmp_path: Path, limit: str, code: int)
         text=True,
         check=False,
     )
-    assert done.returncode == code, done.stdout + done.stderr
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "gate closed" in done.stderr
     assert strict((tmp_path / "estimate.json").read_text(encoding="utf-8"))["target"] == "rate"
 
 
@@ -281,7 +281,7 @@ def test_drift_is_flagged_and_only_that() -> None:
     """A judge that got worse would go on with its old reputation."""
     found = reliability_over_time(drifting(1, 0.25))
     assert [(one.labeler, one.what) for one in found.drifts if one.drifts] == [("j1", "sensitivity")]
-    assert [finding.code for finding in found.findings] == ["F204"]
+    assert [finding.code for finding in found.findings] == ["F209"]
     assert found.findings[0].data["labeler"] == "j1"
     assert len(found.points) == 4 * 3 * 2
 

@@ -28,7 +28,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
     "F203": ("warning", "labelers whose reliability rests on no gold of some class"),
-    "F204": ("warning", "a labeler's reliability differs between rounds"),
+    "F209": ("warning", "a labeler's reliability differs between rounds"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
     "F302": ("warning", "the estimate lies on the edge"),
@@ -49,9 +49,9 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold together"),
     # the store
-    "F601": ("warning", "a judge changed and is a new labeler"),
-    "F602": ("note", "who a judge is was not always said"),
-    "F603": ("note", "experts who differ gave no gold"),
+    "F801": ("warning", "a judge changed and is a new labeler"),
+    "F802": ("note", "who a judge is was not always said"),
+    "F803": ("note", "experts who differ gave no gold"),
 }
 
 

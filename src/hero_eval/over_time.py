@@ -163,4 +163,4 @@ def _finding(drift: Drift) -> Finding:
         f"{drift.what} of {drift.labeler!r} drifts: {low:.2f} in {low_round!r}, {high:.2f} in {high_round!r} "
         f"(p = {drift.p_value:.1g} over {drift.rounds} rounds)"
     )
-    return Finding("F204", message, {"labeler": drift.labeler, "what": drift.what, "p_value": drift.p_value})
+    return Finding("F209", message, {"labeler": drift.labeler, "what": drift.what, "p_value": drift.p_value})

@@ -148,7 +148,7 @@ def _changed(pair: tuple[Labeler, Labeler]) -> Finding:
         f"judge {new.name!r} is not what it was ({'; '.join(parts)}): it is the new labeler {new.labeler!r} of group "
         f"{new.group!r}, and needs gold of its own"
     )
-    return Finding("F601", message, {"labeler": new.labeler, "group": new.group, "was": old.labeler})
+    return Finding("F801", message, {"labeler": new.labeler, "group": new.group, "was": old.labeler})
 
 
 def _unsaid(names: Sequence[str]) -> list[Finding]:
@@ -158,7 +158,7 @@ def _unsaid(names: Sequence[str]) -> list[Finding]:
         f"model, prompt and settings are known for some rounds of {name_some(list(names))} and not for others; "
         "taken as unchanged"
     )
-    return [Finding("F602", message, {"labelers": list(names)})]
+    return [Finding("F802", message, {"labelers": list(names)})]
 
 
 def refuse_own_gold(parts: Sequence[Any], judged: Sequence[str], where: str) -> None:

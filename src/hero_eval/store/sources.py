@@ -114,7 +114,7 @@ def take_experts(given: Incoming, experts: Sequence[str], options: Options) -> I
     findings = list(given.findings)
     if disagreed:
         message = f"experts differ on {count_of(disagreed, 'item')}, which got no gold"
-        findings.append(Finding("F603", message, {"items": disagreed}))
+        findings.append(Finding("F803", message, {"items": disagreed}))
     kept = replace(labels, table=rest)
     old = given.sources.gold
     if old is not None:
