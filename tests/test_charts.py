@@ -211,3 +211,20 @@ def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(hero.InputError, match=r"E410 .*hero-eval\[report\]"):
         charts.methods(compared)
+
+
+def test_backtest_shows_every_play() -> None:
+    """Each method on each past round, as the backtest played them."""
+    backtests: Any = pytest.importorskip("hero_eval.targets.backtest")
+    rounds = [draw_pair(seed).history for seed in (1, 2, 3)]
+    named = [hero.Round(**_tables(one), name=f"w{place}") for place, one in enumerate(rounds)]
+    played = backtests.backtest(named, methods=["majority_vote", "hero1"])
+    chart = charts.backtest(played)
+    assert chart.frame("pyarrow")["value"].to_pylist() == played.frame("pyarrow")["value"].to_pylist()
+    assert "w0" in chart.svg()
+
+
+def _tables(one: hero.Round) -> dict[str, Any]:
+    from make_rounds import labels_of
+
+    return tables_of(labels_of(one), np.asarray(one.gold))
