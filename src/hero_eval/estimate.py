@@ -7,7 +7,6 @@ id together.
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.confidence import Curve
+from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
@@ -119,7 +119,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Displayed):
     """A value with its standard error and interval.
 
     `target` says which question, `what` which quantity in words; `bounds` is the range the quantity can take;
@@ -227,15 +227,6 @@ class Estimate:
         return (
             f"Estimate({self.what} {self.value:.4f}, {self.level:.0%} interval {low:.4f} to {high:.4f}, {self.method}, "
             f"{self.n_items} items, {self.n_gold} gold)"
-        )
-
-    def _repr_html_(self) -> str:
-        low, high = self.interval()
-        rows = "".join(f"<li><code>{f.code}</code> {html.escape(f.message)}</li>" for f in self.findings)
-        return (
-            f"<div><b>{html.escape(self.what)}</b>: <b>{self.value:.4f}</b> "
-            f"({self.level:.0%} interval {low:.4f} to {high:.4f}; {html.escape(self.method)}, {self.n_items} items, "
-            f"{self.n_gold} gold)<ul>{rows}</ul></div>"
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.frames import checked_backend, to_frame
@@ -20,7 +20,7 @@ from hero_eval.targets.rate import estimate_rate
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Mapping[str, Estimate]):
+class Comparison(Displayed, Mapping[str, Estimate]):
     """Estimates by method, and why the others could not be had."""
 
     estimates: Mapping[str, Estimate]
@@ -50,13 +50,6 @@ class Comparison(Mapping[str, Estimate]):
 
     def __repr__(self) -> str:
         return "Comparison(" + ", ".join(f"{name} {one.value:.4f}" for name, one in self.estimates.items()) + ")"
-
-    def _repr_html_(self) -> str:
-        rows = ""
-        for name, one in self.estimates.items():
-            low, high = one.interval()
-            rows += f"<tr><td>{html.escape(name)}</td><td>{one.value:.4f}</td><td>{low:.4f} to {high:.4f}</td></tr>"
-        return f"<table><tr><th>method</th><th>value</th><th>interval</th></tr>{rows}</table>"
 
 
 def compare_methods(
