@@ -163,6 +163,27 @@ def test_width_adds_up(compared: hero.Comparison) -> None:
         assert parts[0].meaning in shortening(parts)
 
 
+def test_the_covariate_mean_has_its_part(pair: Pair, compared: hero.Comparison) -> None:
+    """Who names covariates is told whether more past items, even without gold, would help."""
+    parts = {part.source: part for part in width_parts(compared["hero2"])}
+    assert set(parts) == {"history", "covariates", "current"}
+    assert parts["covariates"].share > 0
+    again = hero.estimate_rate(pair.current, pair.history, covariates=["x"], method="hero2")
+    more = 2.0 * again.influence
+    halves = more.variance_by_source()
+    assert halves == pytest.approx({key: 4 * value for key, value in again.influence.variance_by_source().items()})
+    both = (again.influence + again.influence).variance_by_source()
+    assert both == pytest.approx(halves)
+
+
+def test_drift_that_nobody_measured_has_no_part(pair: Pair) -> None:
+    """A bar of 0% would say that rounds do not drift, when one past round cannot tell."""
+    one = hero.estimate_rate(pair.current, pair.history)
+    assert "F310" in [finding.code for finding in one.findings]
+    assert "rounds" not in {part.source for part in width_parts(one)}
+    assert "drift between rounds is not known" in charts.width(one).svg().replace("\n", " ")
+
+
 def test_unknown_is_not_drawn_as_a_number(compared: hero.Comparison) -> None:
     from dataclasses import replace
 

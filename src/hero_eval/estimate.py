@@ -40,6 +40,17 @@ class Part:
     distinct: bool = True
     times: Floats | None = None
     """Where a value stands for several items (it is then the root of the sum of their squares): how many."""
+    by_mean: Floats | None = None
+    """What of the values goes through the historical mean of covariates, where that is known apart."""
+
+    def __add__(self, other: Part) -> Part:
+        """The same items' influences on a sum."""
+        known = [part.by_mean for part in (self, other) if part.by_mean is not None]
+        return replace(self, values=self.values + other.values, by_mean=sum(known[1:], known[0]) if known else None)
+
+    def __mul__(self, factor: float) -> Part:
+        by_mean = None if self.by_mean is None else factor * self.by_mean
+        return replace(self, values=factor * self.values, by_mean=by_mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +65,14 @@ class Influence:
             for position, mine in enumerate(merged):
                 same_items = mine.ids is part.ids and len(mine.values) == len(part.values)
                 if mine.source == part.source and same_items:
-                    merged[position] = replace(mine, values=mine.values + part.values)
+                    merged[position] = mine + part
                     break
             else:
                 merged.append(part)
         return Influence(tuple(merged))
 
     def __mul__(self, factor: float) -> Influence:
-        return Influence(tuple(replace(part, values=factor * part.values) for part in self.parts))
+        return Influence(tuple(part * factor for part in self.parts))
 
     __rmul__ = __mul__
 
@@ -90,9 +101,18 @@ class Influence:
         return cubes / squares**1.5 if squares > 0 else 0.0
 
     def variance_by_source(self) -> dict[str, float]:
-        """What each source adds to the variance: where the width of an interval comes from."""
+        """What each source adds to the variance: where the width of an interval comes from.
+
+        Of history, what comes by the covariates' mean is told apart as `covariates` where it is known.
+        """
         sources = sorted({part.source for part in self.parts})
-        return {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+        found = {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+        past = [part for part in self.parts if part.source == "history"]
+        if len(past) == 1 and past[0].by_mean is not None and (past[0].ids is None or past[0].distinct):
+            by_mean = float(past[0].values @ past[0].by_mean)
+            if 0.0 < by_mean < found["history"]:  # else the two offset each other, and no share is either's own
+                found |= {"history": found["history"] - by_mean, "covariates": by_mean}
+        return found
 
     def _source_units(self, source: str) -> Floats:
         parts = [part for part in self.parts if part.source == source]
