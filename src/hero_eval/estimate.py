@@ -7,17 +7,19 @@ id together.
 
 from __future__ import annotations
 
-import html
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.confidence import Curve
+from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
@@ -38,6 +40,17 @@ class Part:
     distinct: bool = True
     times: Floats | None = None
     """Where a value stands for several items (it is then the root of the sum of their squares): how many."""
+    by_mean: Floats | None = None
+    """What of the values goes through the historical mean of covariates, where that is known apart."""
+
+    def __add__(self, other: Part) -> Part:
+        """The same items' influences on a sum."""
+        known = [part.by_mean for part in (self, other) if part.by_mean is not None]
+        return replace(self, values=self.values + other.values, by_mean=sum(known[1:], known[0]) if known else None)
+
+    def __mul__(self, factor: float) -> Part:
+        by_mean = None if self.by_mean is None else factor * self.by_mean
+        return replace(self, values=factor * self.values, by_mean=by_mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +65,14 @@ class Influence:
             for position, mine in enumerate(merged):
                 same_items = mine.ids is part.ids and len(mine.values) == len(part.values)
                 if mine.source == part.source and same_items:
-                    merged[position] = replace(mine, values=mine.values + part.values)
+                    merged[position] = mine + part
                     break
             else:
                 merged.append(part)
         return Influence(tuple(merged))
 
     def __mul__(self, factor: float) -> Influence:
-        return Influence(tuple(replace(part, values=factor * part.values) for part in self.parts))
+        return Influence(tuple(part * factor for part in self.parts))
 
     __rmul__ = __mul__
 
@@ -87,6 +100,20 @@ class Influence:
         squares = self.variance()
         return cubes / squares**1.5 if squares > 0 else 0.0
 
+    def variance_by_source(self) -> dict[str, float]:
+        """What each source adds to the variance: where the width of an interval comes from.
+
+        Of history, what comes by the covariates' mean is told apart as `covariates` where it is known.
+        """
+        sources = sorted({part.source for part in self.parts})
+        found = {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+        past = [part for part in self.parts if part.source == "history"]
+        if len(past) == 1 and past[0].by_mean is not None and (past[0].ids is None or past[0].distinct):
+            by_mean = float(past[0].values @ past[0].by_mean)
+            if 0.0 < by_mean < found["history"]:  # else the two offset each other, and no share is either's own
+                found |= {"history": found["history"] - by_mean, "covariates": by_mean}
+        return found
+
     def _source_units(self, source: str) -> Floats:
         parts = [part for part in self.parts if part.source == source]
         if len(parts) == 1 and (parts[0].ids is None or parts[0].distinct):
@@ -103,7 +130,16 @@ class Influence:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Source:
+    """What an estimate was made of, so that a report can show more than the number: rounds, history, options."""
+
+    currents: tuple[Any, ...]
+    history: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(Displayed):
     """A value with its standard error and interval.
 
     `target` says which question, `what` which quantity in words; `bounds` is the range the quantity can take;
@@ -124,11 +160,12 @@ class Estimate:
     influence: Influence = field(repr=False)
     curve: Curve = field(repr=False)
     why: str = ""
-    report: EMReport | None = None
+    em: EMReport | None = None
     findings: tuple[Finding, ...] = ()
     distribution: Mapping[str, Estimate] = field(default_factory=dict)
     mean_score: Estimate | None = None
     least_error: float = 0.0
+    source: Source | None = field(default=None, repr=False)
 
     @property
     def std_error(self) -> float:
@@ -139,7 +176,7 @@ class Estimate:
 
     @property
     def converged(self) -> bool:
-        return self.report is None or self.report.converged
+        return self.em is None or self.em.converged
 
     def interval(self, level: float | None = None, *, side: str | None = None) -> tuple[float, float]:
         """Low and high; the whole range if the data say nothing. `side="lower"` bounds from below only."""
@@ -185,7 +222,7 @@ class Estimate:
             "n_items": self.n_items,
             "n_gold": self.n_gold,
             "converged": self.converged,
-            "em": None if self.report is None else {"steps": self.report.n_steps, "change": number(self.report.change)},
+            "em": None if self.em is None else {"steps": self.em.n_steps, "change": number(self.em.change)},
             "findings": [finding.to_dict() for finding in self.findings],
         }
         if self.distribution:
@@ -194,20 +231,22 @@ class Estimate:
             out["mean_score"] = _brief(self.mean_score)
         return out
 
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a report that one can send: .html (one file, no network), .md or .json by the ending of `path`.
+
+        Needs `pip install 'hero-eval[report]'`.
+        """
+        from hero_eval.report.making import report_of
+        from hero_eval.report.pages import checked_place, write
+
+        place = checked_place(path)
+        return write(report_of(self, title=title), place)
+
     def __repr__(self) -> str:
         low, high = self.interval()
         return (
             f"Estimate({self.what} {self.value:.4f}, {self.level:.0%} interval {low:.4f} to {high:.4f}, {self.method}, "
             f"{self.n_items} items, {self.n_gold} gold)"
-        )
-
-    def _repr_html_(self) -> str:
-        low, high = self.interval()
-        rows = "".join(f"<li><code>{f.code}</code> {html.escape(f.message)}</li>" for f in self.findings)
-        return (
-            f"<div><b>{html.escape(self.what)}</b>: <b>{self.value:.4f}</b> "
-            f"({self.level:.0%} interval {low:.4f} to {high:.4f}; {html.escape(self.method)}, {self.n_items} items, "
-            f"{self.n_gold} gold)<ul>{rows}</ul></div>"
         )
 
 

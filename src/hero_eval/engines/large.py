@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hero_eval.engines.engine import Names, Source
 from hero_eval.engines.tally import Tally
 from hero_eval.errors import InputError, wrong
@@ -66,6 +69,11 @@ class LargeRound(Round):
     def n_gold(self) -> int:
         return self.source.totals()[2] if self.source.stays else self.tally().n_gold
 
+    def labels_by_labeler(self) -> NDArray[np.int64]:
+        if self.source.stays:
+            self._refuse("its labels counted by labeler")
+        return np.rint(self.tally().labels_of()).astype(np.int64)
+
     @property
     def column_names(self) -> tuple[str, ...]:
         return self.source.column_names()
@@ -93,8 +101,3 @@ class LargeRound(Round):
             f"LargeRound {self.name!r} on {self.engine}: {count_of(self.n_items, 'item')}, "
             f"{count_of(self.n_labels, 'label')} by {count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
         )
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<div>{html.escape(repr(self))}</div>"

@@ -241,6 +241,7 @@ def hero3(evidence: Evidence) -> Fit:
         between=between,
         levels=fit,
         over_both=fitted.over_both,
+        by_mean=fit.rows.patterns.to_items(measured.direct)[:n_history] if fitted.over_both else None,
     )
 
 

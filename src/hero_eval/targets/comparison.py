@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.frames import checked_backend, to_frame
@@ -20,7 +20,7 @@ from hero_eval.targets.rate import estimate_rate
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Mapping[str, Estimate]):
+class Comparison(Displayed, Mapping[str, Estimate]):
     """Estimates by method, and why the others could not be had."""
 
     estimates: Mapping[str, Estimate]
@@ -51,13 +51,6 @@ class Comparison(Mapping[str, Estimate]):
     def __repr__(self) -> str:
         return "Comparison(" + ", ".join(f"{name} {one.value:.4f}" for name, one in self.estimates.items()) + ")"
 
-    def _repr_html_(self) -> str:
-        rows = ""
-        for name, one in self.estimates.items():
-            low, high = one.interval()
-            rows += f"<tr><td>{html.escape(name)}</td><td>{one.value:.4f}</td><td>{low:.4f} to {high:.4f}</td></tr>"
-        return f"<table><tr><th>method</th><th>value</th><th>interval</th></tr>{rows}</table>"
-
 
 def compare_methods(
     current: Round,
@@ -80,6 +73,7 @@ def compare_methods(
     require_round(current)
     history = _fitted_once(current, history, progress)
     estimates, skipped = {}, {}
+    asked_too_much: HeroError | None = None
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
     for name, method in all_methods().items():
         extra: dict[str, Any] = asked if method.uses_covariates else {}
@@ -102,13 +96,15 @@ def compare_methods(
         except HeroError as error:
             if not _is_lack(error):
                 raise
-            skipped[name] = "; ".join(problem.message for problem in error.problems)
+            skipped[name], asked_too_much = "; ".join(problem.message for problem in error.problems), error
+    if not estimates and asked_too_much is not None and asked_too_much.code == "E211":
+        raise asked_too_much  # what no method can do for these rounds is wrong with the call
     return Comparison(estimates, skipped, current.frame_kind)
 
 
 def _is_lack(error: HeroError) -> bool:
-    """The method lacks something (gold, covariates, known labelers), as against a call that is wrong."""
-    return error.exit_code == 3 or error.code == "E206"
+    """The method lacks something (gold, covariates, known labelers, items), as against a call that is wrong."""
+    return error.exit_code == 3 or error.code in ("E206", "E211")
 
 
 def _fitted_once(current: Round, history: History, progress: Progress | None) -> History:

@@ -185,7 +185,8 @@ class Question:
         if current.known is None or (self.reliability is not None and self.reliability.counted.kept is None):
             items = self._counted_influence(fit, current, along, past)
         else:
-            items = self.spread(fit.current @ along, current.units(fit.on_all), past)
+            by_mean = None if fit.by_mean is None else fit.by_mean @ along
+            items = self.spread(fit.current @ along, current.units(fit.on_all), past, by_mean)
         if fit.between is None:
             return items
         beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
@@ -208,12 +209,19 @@ class Question:
             parts.append(Part("history", past, None, times=times(evidence.history, past)))
         return Influence(tuple(parts))
 
-    def spread(self, values: Floats, units: NDArray[np.object_] | None, past: Floats | None = None) -> Influence:
+    def spread(
+        self,
+        values: Floats,
+        units: NDArray[np.object_] | None,
+        past: Floats | None = None,
+        by_mean: Floats | None = None,
+    ) -> Influence:
         """Item influences as parts; with clusters, history's and current's items of one cluster move together."""
         clustered = self.options.cluster is not None
         parts = [Part("items" if clustered else "current", values, units, distinct=not clustered)]
         if past is not None:
-            parts.append(Part("items" if clustered else "history", past, self.history_clusters, distinct=not clustered))
+            ids, source = self.history_clusters, "items" if clustered else "history"
+            parts.append(Part(source, past, ids, distinct=not clustered, by_mean=by_mean))
         return Influence(tuple(parts))
 
     def estimate(
@@ -302,7 +310,7 @@ class Question:
             influence=influence,
             curve=curve,
             why=self.why,
-            report=fit.report,
+            em=fit.report,
             findings=findings,
             least_error=floor,
         )
