@@ -31,6 +31,7 @@ from hero_eval.model.levels import (
     class_shares,
     expect,
     fit_levels,
+    read_in_context,
 )
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.round import Round
@@ -201,6 +202,58 @@ def test_the_fit_is_a_peak_of_the_slow_twin(n_classes: int, n_covariates: int, n
     assert fit.report.log_likelihood == pytest.approx(slow_objective(items, fit, fit.point), abs=1e-6)
 
 
+@CLASSES
+@pytest.mark.parametrize("n_covariates", [0, 1])
+def test_levels_in_context_are_shifted_intercepts(n_classes: int, n_covariates: int) -> None:
+    """A level would be read otherwise than said: with h times its round's mean level added."""
+    items = make_items(n_classes, n_covariates, sizes=(40, 35, 25))
+    fit = read_in_context(fitted(items, 3), TIGHT)
+    assert fit.prior.context > 0
+    means = fit.point.weights @ fit.shape.theta
+    assert fit.rows.shift == pytest.approx(fit.prior.context * means, abs=1e-6)
+    post, by_row = expect(fit.rows, fit.shape, fit.point)
+    shares = class_shares(fit.rows, fit.shape, fit.point, post)
+    for number in range(3):
+        classes = fit.point.classes.copy()
+        classes[:, 0] += classes[:, 1] * fit.prior.context * means[number]
+        joints = slow_joints(items, fit.shape, replace(fit.point, classes=classes))
+        for item in np.flatnonzero(items.of_round == number):
+            row = fit.rows.patterns.row_of_item[item]
+            assert by_row[row] == pytest.approx(np.log(joints[item].sum()), abs=1e-6)
+            assert shares[row] == pytest.approx(joints[item].sum(axis=0) / joints[item].sum(), abs=1e-6)
+
+
+def judged_rounds(rng: np.random.Generator, shared: float, n_past: int = 6) -> tuple[list[Round], Round, float]:
+    """Rounds of unlike quality, seen by judges who add one shared error to each item's quality and an own one."""
+    rounds, rate = [], 0.0
+    for number in range(n_past + 1):
+        quality = rng.normal(rng.normal(0.0, 0.8), 1.0, 150)
+        seen = quality[:, None] + shared * rng.normal(size=(150, 1)) + 0.7 * rng.normal(size=(150, 6))
+        truth = (quality > 0).astype(int)
+        gold = some_gold(rng, truth, 0.25) if number < n_past else None
+        rounds.append(round_of((seen > 0.2).astype(int), gold, prefix=f"r{number}", options={"classes": ["0", "1"]}))
+        rate = float(truth.mean())
+    return rounds[:-1], rounds[-1], rate
+
+
+def test_rates_are_not_pulled_to_history_by_shared_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model much better than its forerunners would be told to be only a little better."""
+    slopes = {}
+    for ratio in (1.0, levels_module.NOISE_RATIO):  # at 1 levels are read alike in all rounds
+        monkeypatch.setattr(levels_module, "NOISE_RATIO", ratio)
+        rng = np.random.default_rng(17)
+        ahead, off = [], []
+        for _ in range(12):
+            past, current, rate = judged_rounds(rng, 1.0)
+            history = np.concatenate([one.gold[one.gold >= 0] for one in past]).mean()
+            ahead.append(rate - history)
+            off.append(hero.estimate_rate(current, past, method="hero3").value - rate)
+        slopes[ratio] = float(np.dot(ahead, off) / np.dot(ahead, ahead))
+    # B = 12, standard error of a slope about .03: nearly half of the lead was lost, and now a quarter
+    assert slopes[1.0] < -0.35
+    assert abs(slopes[levels_module.NOISE_RATIO]) < 0.30
+
+
 @BOTH_SHAPES
 def test_the_likelihood_climbs(n_levels: int) -> None:
     """A step of the fit could lead downhill, and the end depend on when it stops."""
@@ -286,6 +339,8 @@ def test_influence_is_the_refitted_derivative(
     fit = hero3_module.hero3(evidence)
     assert fit.history is not None
     assert fit.over_both == (n_levels == 0 and n_covariates > 0)  # so that both ways of averaging are tested
+    assert fit.levels is not None
+    assert (fit.levels.prior.context > 0) == (n_levels > 0)  # and levels in their context
     warm = replace(evidence, warm_levels=fit.levels, over_both=fit.over_both)
     first = wide_of(evidence).past[0].n_items
     rng = np.random.default_rng(0)

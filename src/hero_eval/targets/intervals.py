@@ -59,7 +59,7 @@ def interval_kind(
     if asked == "profile" and lack:
         raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")
     if asked is not None:
-        return asked, []
+        return asked, _without_drift(asked, fits)
     reasons = _unsafe(question, fits)
     if not reasons:
         return "influence", []
@@ -69,6 +69,18 @@ def interval_kind(
         return "profile", [Finding("F309", message, data)]
     message = f"{'; '.join(reasons)}: the interval may be too short, and no safer one is to be had ({lack})"
     return "influence", [Finding("F309", message, data)]
+
+
+def _without_drift(asked: str, fits: Sequence[Fit]) -> list[Finding]:
+    """Kinds that resample or look at the current items alone know nothing of how rounds differ."""
+    sizes = [fit.between.drift.size for fit in fits if fit.between is not None and fit.between.drift.known]
+    if asked not in ("bootstrap", "paper") or not sizes:
+        return []
+    message = (
+        f"past rounds drift by {max(sizes):.2f} on the logit scale, which interval={asked!r} leaves out; the default "
+        "interval allows for it"
+    )
+    return [Finding("F311", message, {"drift_sd": max(sizes)})]
 
 
 def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
