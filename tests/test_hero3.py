@@ -117,7 +117,10 @@ def fitted(items: Items, n_levels: int, options: EMOptions = TIGHT) -> LevelFit:
 def random_point(items: Items, shape: Shape, seed: int) -> Point:
     rng = np.random.default_rng(seed)
     n_classes, n_labelers = shape.n_classes, items.labels.shape[1]
-    levels, tilts = rng.normal(size=max(shape.n_levels - 1, 0)), rng.normal(size=3) * (shape.n_levels > 0)
+    levels, tilts = (
+        rng.normal(size=max(shape.n_levels - 1, 0)),
+        rng.normal(size=(3, shape.n_tilts if shape.n_levels else 0)),
+    )
     n_design = (2 if shape.n_levels else 3) + items.covariates.shape[1]
     lines = rng.normal(size=(n_labelers, n_classes - 1, shape.basis.shape[1]))
     return Point(lines, levels, tilts, rng.normal(size=(n_classes - 1, n_design)))

@@ -23,6 +23,7 @@ from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.model.score import EDGE_ITEMS, edge_point
 
 LEVELS = (0, 2, 3, 5, 7, 9)
+_MANY_ROUNDS = 3  # of them past: rounds may then differ in more than a tilt
 _OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart
 
@@ -73,7 +74,9 @@ def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
     best, worse = None, 0
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     for n_levels in LEVELS if anchored else LEVELS[1:]:
-        other = fit_levels(rows, Shape(n_levels, rows.n_classes), groups, _LOOKING, progress=evidence.progress)
+        n_tilts = max(n_levels - 1, 0) if rows.n_rounds > _MANY_ROUNDS else min(n_levels, 1)
+        shape = Shape(n_levels, rows.n_classes, n_tilts)
+        other = fit_levels(rows, shape, groups, _LOOKING, progress=evidence.progress)
         if best is None or other.criterion > best.criterion:
             best, worse = other, 0
         else:

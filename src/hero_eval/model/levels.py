@@ -5,11 +5,12 @@ Every item is in a hidden *component*; labelers answer independently given it. T
 - one component a class (the paper's): labeler j's answers have free logits in each class, and an item of round r with
   covariates x is of class k with probability softmax(u_rk + x eta_k);
 - levels on a scale, theta_1 < ... < theta_G: labeler j's logits are straight lines alpha_j + beta_j theta, level g
-  occurs in round r with probability softmax(p_g + a_r theta_g), so that rounds are tilted towards good or bad, and an
+  occurs in round r with probability softmax(p_g + a_r b_g), so that rounds are tilted towards good or bad, and an
   item of level theta is of class k with probability softmax(u_k + v_k theta + x eta_k). A state is a (level, class)
   pair, so a class has several states ("clearly good", "borderline"), and labelers who all look at the level err
   together given the class. Gold alone tells where on the scale a class begins, so rows without gold cannot drag it off.
-  Rounds with free shares of the levels would not do: with little history each round could have levels of its own.
+  With few past rounds b_g is theta_g alone: rounds with free shares of the levels could each have levels of its own,
+  and gold of one round would tell nothing of another. With more, b_g has polynomials of all degrees.
 
 Priors: labelers' lines are normal around their group's mean (shrinkage, with variances learned from the labelers), so
 that a labeler without history has its group's distribution; rounds' tilts spread by `TILT_SD`, and `PULL` items are
@@ -104,12 +105,23 @@ def scale(n_levels: int) -> Floats:
     return np.linspace(-_SCALE, _SCALE, n_levels)
 
 
+def tilt_basis(n_levels: int, n_tilts: int) -> Floats:
+    """(G, t): the level, then polynomials of higher degrees, each orthogonal to those before, of mean square 1."""
+    theta = scale(n_levels)
+    powers = (theta[:, None] / _SCALE) ** np.arange(n_tilts + 1)
+    apart: Floats = np.linalg.qr(powers)[0][:, 1:] * np.sqrt(n_levels)
+    if n_tilts:
+        apart[:, 0] = theta
+    return apart
+
+
 @dataclass(frozen=True)
 class Shape:
-    """`n_levels` of the scale; 0 for one component a class."""
+    """`n_levels` of the scale, 0 for one component a class; `n_tilts` degrees in which rounds may differ."""
 
     n_levels: int
     n_classes: int
+    n_tilts: int = 1
 
     @property
     def n_components(self) -> int:
@@ -130,7 +142,7 @@ class Shape:
 @dataclass(frozen=True, eq=False)
 class Point:
     """Parameters: answers (J, L-1, q) logits against the first answer; levels (G-1,) logits against the first level and
-    tilts (R,) of the rounds (none and zeros without levels); classes (K-1, m) logits against the first class, over
+    tilts (R, t) of the rounds (none without levels); classes (K-1, m) logits against the first class, over
     [rounds or (1, theta), covariates]."""
 
     answers: Floats
@@ -139,9 +151,14 @@ class Point:
     classes: Floats
 
     @cached_property
+    def basis(self) -> Floats:
+        """(G, t): what rounds' tilts are made of."""
+        return tilt_basis(len(self.levels) + 1, self.tilts.shape[1])
+
+    @cached_property
     def weights(self) -> Floats:
         """(R, G): how often each level occurs in each round; one column of ones without levels."""
-        logits = np.concatenate([[0.0], self.levels]) + self.tilts[:, None] * scale(len(self.levels) + 1)
+        logits = np.concatenate([[0.0], self.levels]) + self.tilts @ self.basis.T
         out: Floats = np.exp(log_shares(logits, axis=1))
         return out
 
@@ -311,34 +328,35 @@ def level_step(rows: Rows, at: Point, post: Floats) -> tuple[Floats, Floats]:
     """One damped Newton step of the levels' logits and the rounds' tilts."""
     expected = post * rows.patterns.counts[:, None]
     by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T], axis=1)
-    weights, theta = at.weights, scale(post.shape[1])
+    weights = at.weights
     size = by_round.sum(axis=1)
     even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))
     gap = by_round - size[:, None] * weights
-    on_levels = gap.sum(axis=0) + PULL * (1.0 / len(theta) - even)
-    gradient = np.concatenate([on_levels[1:], gap @ theta - at.tilts / TILT_SD**2])
+    on_levels = gap.sum(axis=0) + PULL * (1.0 / len(even) - even)
+    gradient = np.concatenate([on_levels[1:], (gap @ at.basis - at.tilts / TILT_SD**2).ravel()])
     step = np.linalg.solve(level_curvature(at, size) + _level_prior_curvature(at), gradient)
-    levels, tilts = step[: len(at.levels)], step[len(at.levels) :]
-    change = np.concatenate([[0.0], levels]) + tilts[:, None] * theta
+    levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
+    change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
     change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
     short = min(1.0, 2.0 / max(float(np.abs(change).max()), 1e-300))
     return at.levels + short * levels, at.tilts + short * tilts
 
 
 def level_curvature(at: Point, size: Floats) -> Floats:
-    """(G-1+R, G-1+R): the information on levels and tilts of rounds with so many items, if all levels were seen."""
-    weights, theta = at.weights, scale(len(at.levels) + 1)
+    """The information on levels and tilts of rounds with so many items, if all levels were seen."""
+    weights, basis = at.weights, at.basis
     inner = weights[:, 1:]
-    mean = weights @ theta
-    mixed = size[:, None] * inner * (theta[1:] - mean[:, None])
+    off = basis - (weights @ basis)[:, None]  # (R, G, t)
+    mixed = np.einsum("r,rg,rgt->grt", size, inner, off[:, 1:]).reshape(inner.shape[1], -1)
     levels = np.diag(size @ inner) - (inner * size[:, None]).T @ inner
-    return np.block([[levels, mixed.T], [mixed, np.diag(size * (weights @ theta**2 - mean**2))]])
+    tilts = linalg.block_diag(*np.einsum("r,rg,rgt,rgu->rtu", size, weights, off, off))
+    return np.block([[levels, mixed], [mixed.T, tilts]])
 
 
 def _level_prior_curvature(at: Point) -> Floats:
     even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))[1:]
     levels = PULL * (np.diag(even) - np.outer(even, even))
-    out: Floats = linalg.block_diag(levels, np.eye(len(at.tilts)) / TILT_SD**2)
+    out: Floats = linalg.block_diag(levels, np.eye(at.tilts.size) / TILT_SD**2)
     return out
 
 
@@ -391,7 +409,8 @@ def _climb(
 
     def of(vector: Floats) -> Point:
         answers, levels, tilts, classes = np.split(vector, ends)
-        return Point(answers.reshape(point.answers.shape), levels, tilts, classes.reshape(point.classes.shape))
+        shapes = point.answers.shape, point.tilts.shape, point.classes.shape
+        return Point(answers.reshape(shapes[0]), levels, tilts.reshape(shapes[1]), classes.reshape(shapes[2]))
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
@@ -441,18 +460,17 @@ def _polish(fit: LevelFit, enough: float) -> LevelFit | None:
 
 
 def n_parameters(at: Point) -> int:
-    """How many numbers are free; without levels there are no tilts."""
-    return int(at.answers.size + at.levels.size + (at.tilts.size if at.levels.size else 0) + at.classes.size)
+    """How many numbers are free."""
+    return at.answers.size + at.levels.size + at.tilts.size + at.classes.size
 
 
 def moved_point(at: Point, step: Floats) -> Point:
     """The point with all free numbers moved, in the order of `LevelInformation`."""
-    n_tilts = at.tilts.size if at.levels.size else 0
-    answers, levels, tilts, classes = np.split(step, np.cumsum([at.answers.size, at.levels.size, n_tilts]))
+    answers, levels, tilts, classes = np.split(step, np.cumsum([at.answers.size, at.levels.size, at.tilts.size]))
     return Point(
         at.answers + answers.reshape(at.answers.shape),
         at.levels + levels,
-        at.tilts + tilts if n_tilts else at.tilts,
+        at.tilts + tilts.reshape(at.tilts.shape),
         at.classes + classes.reshape(at.classes.shape),
     )
 
@@ -463,7 +481,7 @@ def _prior_slope(shape: Shape, at: Point, prior: Prior) -> Floats:
     parts = [-np.einsum("ja,jab->jb", gap, prior.answer_precision).ravel()]
     if shape.n_levels:
         even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))
-        parts += [PULL * (1.0 / len(even) - even[1:]), -at.tilts / TILT_SD**2]
+        parts += [PULL * (1.0 / len(even) - even[1:]), -at.tilts.ravel() / TILT_SD**2]
     parts.append(-((at.classes - prior.class_mean) @ prior.class_precision).ravel())
     return np.concatenate(parts)
 
@@ -498,7 +516,7 @@ def _class_slope(fit: LevelFit) -> float:
 
 
 def _vector(point: Point) -> Floats:
-    return np.concatenate([point.answers.ravel(), point.levels, point.tilts, point.classes.ravel()])
+    return np.concatenate([point.answers.ravel(), point.levels, point.tilts.ravel(), point.classes.ravel()])
 
 
 def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
@@ -537,7 +555,7 @@ def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
     )
-    return prior, Point(answers, levels, np.zeros(rows.n_rounds), classes)
+    return prior, Point(answers, levels, np.zeros((rows.n_rounds, shape.n_tilts if shape.n_levels else 0)), classes)
 
 
 def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> Point:
@@ -623,7 +641,7 @@ def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
     height = -0.5 * float(np.einsum("ja,jab,jb->", gap, prior.answer_precision, gap))
     if shape.n_levels:
         height += PULL * float(log_shares(np.concatenate([[0.0], at.levels]), axis=0).mean())
-        height -= 0.5 * float(at.tilts @ at.tilts) / TILT_SD**2
+        height -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
     off = at.classes - prior.class_mean
     return height - 0.5 * float(np.einsum("ka,ab,kb->", off, prior.class_precision, off))
 
@@ -634,7 +652,7 @@ def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
 class LevelInformation:
     """Scores of all rows and the observed information of a fitted model, priors included.
 
-    Parameter order: answers (J, L-1, q), level logits against the first level (G-1), tilts (R), classes (K-1, m).
+    Parameter order: answers (J, L-1, q), level logits against the first level (G-1), tilts (R, t), classes (K-1, m).
     """
 
     def __init__(self, fit: LevelFit) -> None:
@@ -642,7 +660,7 @@ class LevelInformation:
         rows, shape, at = fit.rows, fit.shape, fit.point
         self.post, _ = expect(rows, shape, at)
         self.n_answers = at.answers.size
-        self.n_weights = at.levels.size + at.tilts.size if shape.n_levels else 0
+        self.n_weights = at.levels.size + at.tilts.size
         self.size = n_parameters(at)
         self.slopes = [self._slopes(e) for e in range(shape.n_components)]
         self.scores = sum(sparse.diags_array(self.post[:, e]) @ slope for e, slope in enumerate(self.slopes)).tocsr()
@@ -653,11 +671,11 @@ class LevelInformation:
         blocks = [self._answer_slopes(component)]
         n_rows = rows.patterns.n_rows
         if shape.n_levels:
-            width = shape.n_levels
-            off = np.eye(width)[component] - at.weights
-            gap = np.concatenate([off[:, 1:], (off @ shape.theta)[:, None]], axis=1)[rows.round]
+            off = np.eye(shape.n_levels)[component] - at.weights
+            gap = np.concatenate([off[:, 1:], off @ at.basis], axis=1)[rows.round]
+            n_tilts, width = shape.n_tilts, gap.shape[1]
             columns = np.tile(np.arange(width), (n_rows, 1))
-            columns[:, -1] += rows.round
+            columns[:, width - n_tilts :] += n_tilts * rows.round[:, None]
             columns = columns.ravel()
             pointer = np.arange(n_rows + 1) * width
             blocks.append(sparse.csr_array((gap.ravel(), columns, pointer), shape=(n_rows, self.n_weights)))
@@ -776,7 +794,8 @@ class LevelInformation:
         mean = weights @ theta
         start, stop = self.n_answers, self.n_answers + len(fit.point.levels)
         by_point[start:stop] = (weights * (theta - mean[:, None])).T[1:]
-        by_point[stop : stop + len(mean)] = np.diag(weights @ theta**2 - mean**2)
+        along = (weights * (theta - mean[:, None])) @ fit.point.basis  # (R, t)
+        by_point[stop : stop + along.size] = linalg.block_diag(*along[:, :, None])
         by_point *= fit.prior.context
         return by_shift, by_point
 

@@ -320,7 +320,7 @@ def level_log_prior(
     if len(levels):
         shares = _softmax([0.0, *levels])
         height += sum(pull / len(shares) * math.log(share) for share in shares)
-        height -= sum(0.5 * (tilt / tilt_sd) ** 2 for tilt in tilts)
+        height -= sum(0.5 * (tilt / tilt_sd) ** 2 for tilt in tilts.ravel())
     return height
 
 
