@@ -141,6 +141,13 @@ def open_table(place: Place, name: str) -> Any:
         return table
 
 
+def bring_up_to_date(place: Place, table: Any) -> int:
+    """Let a table that was opened see what was committed since; its version. Cheap if nothing was."""
+    with guarded(place, "looking for changes"):
+        table.update_incremental()
+        return int(table.version())
+
+
 def check_format(place: Place, found: str | None) -> None:
     if found is None:
         raise wrong("E401", f"{place.uri} holds Delta tables, but not those of a store. Name another --store.")

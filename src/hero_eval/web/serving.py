@@ -1,0 +1,61 @@
+"""`hero serve`: one server on one address, until it is told to stop."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from hero_eval.errors import wrong
+from hero_eval.web.settings import Settings, checked
+
+BACKLOG = 128
+
+
+def bound(settings: Settings) -> socket.socket:
+    """The address, taken; E512 if it cannot be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((settings.host.strip("[]"), settings.port))
+        taken.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        taken.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise wrong(
+            "E512", f"{settings.host} port {settings.port} cannot be used: {reason}. Name another --port, or --port 0"
+        ) from error
+    return taken
+
+
+def address(settings: Settings, taken: socket.socket) -> str:
+    """What to open in a browser."""
+    host, port = taken.getsockname()[:2]
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/"
+
+
+def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted. `ready` is told the address once it is taken."""
+    checked(settings)
+    try:
+        import uvicorn
+
+        from hero_eval.web.app import create_app
+    except ImportError as error:
+        message = f"the page needs {error.name or 'a package'}. Install: pip install 'hero-eval[web]'"
+        raise wrong("E410", message) from error
+    app = create_app(settings)
+    taken = bound(settings)
+    ready(address(settings, taken))
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=200,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=5,
+        proxy_headers=False,
+    )
+    uvicorn.Server(config).run(sockets=[taken])
