@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TEST_PROCESSES ?= auto
 
-.PHONY: demo test lint studies bench clean help
+.PHONY: demo test browser lint studies bench clean help
 
 help:
 	@echo "make demo     run the main job on the built-in example"
 	@echo "make test     run all tests"
+	@echo "make browser  what the tests in a browser need (chromium, axe-core)"
 	@echo "make lint     formatting, style and types"
 	@echo "make studies  the paper's simulations and case studies in full"
 	@echo "make bench    speed and memory, to 100 million labels (less: BENCH_MOST=1000000)"
@@ -23,7 +24,17 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/hero demo --output hero-demo
 
-test: $(READY)
+# What the browser tests need. Without it they are skipped; with CI=true that is a failure.
+AXE := build/browser/axe.min.js
+browser: $(READY)
+	@command -v chromium chromedriver >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium chromium-driver fonts-dejavu-core; } || \
+	  [ "$$CI" != true ]
+	@test -f $(AXE) || \
+	  { mkdir -p build/browser && cd build/browser && npm pack --silent axe-core@4 >/dev/null && \
+	    tar -xzf axe-core-*.tgz --strip-components=1 package/axe.min.js; } || [ "$$CI" != true ]
+
+test: $(READY) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(READY)

@@ -15,7 +15,7 @@ import typer
 from markers import DOCS, table, write
 
 import hero_eval
-from hero_eval import errors, findings
+from hero_eval import errors, findings, remedies
 from hero_eval.cli.main import app
 from hero_eval.methods.registry import all_methods
 
@@ -79,7 +79,7 @@ MEMBERS: Mapping[str, str] = {
     "Estimate.bounds": "The range that the quantity can take.",
     "Estimate.why": "Why this method.",
     "Estimate.curve": "The confidence curve that intervals are read off; see the method page.",
-    "Estimate.report": "How EM went, or None.",
+    "Estimate.em": "How EM went, or None.",
     "Estimate.least_error": "The least standard error of an estimate on an edge; else 0.",
     "Estimate.findings": "What one must know about this number.",
     "Estimate.distribution": "The rate of each class (of a difference: the two rates).",
@@ -128,6 +128,7 @@ MEMBERS: Mapping[str, str] = {
 PRIVATE = {
     "Estimate.influence",
     "Estimate.centre",
+    "Estimate.source",
     "Reliability.counted",
     "Reliability.fit",
     "Reliability.options",
@@ -136,103 +137,6 @@ PRIVATE = {
     "Comparison.frame_kind",
     "Family.frame_kind",
 }
-
-DO_ABOUT_ERRORS: Mapping[str, str] = {
-    "E101": "Check the path; the message lists what the folder holds.",
-    "E102": "Write the file again, or remove it.",
-    "E103": "Write the file again; give it the ending of its format.",
-    "E104": "Add the column, or map it: `columns={...}`, `--column ours=theirs`.",
-    "E105": "Give the table rows, or leave the table out.",
-    "E106": "Save the file as UTF-8.",
-    "E107": "Give every row an item and a labeler.",
-    "E108": "Keep one label a labeler and item.",
-    "E109": "Correct the value, or add it to the classes.",
-    "E110": "Keep one gold an item.",
-    "E111": "Use the same item ids in all tables.",
-    "E112": "Make the column numeric, leave bad values empty, or choose another.",
-    "E113": "Replace infinite values, or leave them empty.",
-    "E114": "Keep one row an item.",
-    "E115": "Give every labelled item a weight above 0, or drop the column.",
-    "E116": "Put one labels table in the folder, and one file a table.",
-    "E117": "Give a dataframe of pandas, Polars, pyarrow or DuckDB, or a path.",
-    "E118": "Name all possible answers, each once: `classes=[...]`, `--classes`.",
-    "E119": "Give at least one label.",
-    "E120": "Name the tool (`--from`), or map the columns of a plain table.",
-    "E121": "Name the question or score to take: `--field`.",
-    "E122": "Look at the reasons that the message gives; name another `--field` or `--from`.",
-    "E201": "Use a value that the message lists.",
-    "E202": "Name a column, or labeler, that all rounds have.",
-    "E203": "Name the positive class: `positive=`, `--positive`; in a win rate `a=`, `b=`, `tie=`.",
-    "E204": "Leave the option out, or take the method that uses it.",
-    "E205": "Give all rounds the same classes and the same positive class.",
-    "E206": "Give what the message names: a history, or covariates.",
-    "E207": "Correct the key or the value in `hero.toml` or `pyproject.toml`.",
-    "E211": 'Read the rounds with `engine="memory"` if they fit, or ask without what needs single items.',
-    "E212": "Install the extra that the message names, give the engine more memory, or look at its own log.",
-    "E301": "Add a past round in which some of these labelers took part.",
-    "E302": "Have an expert answer a random part of a past round.",
-    "E303": "Give the current round labels.",
-    "E304": "Have an expert answer a random part of another past round.",
-    "E401": "Check `--store`, or make a store: `hero init`.",
-    "E402": "Update hero-eval.",
-    "E403": "Choose a round that `hero rounds` lists; `hero restore` brings a removed one back.",
-    "E404": "Choose another name, or run it again to add late labels.",
-    "E405": "Have gold written by somebody who does not label, or count what they said as gold: `--expert`.",
-    "E406": "Free disk space, mend the permissions, or bring lost files back; what was committed is unchanged.",
-    "E407": "Choose an estimate that `hero show` lists.",
-    "E408": "Install the version of hero-eval that the message names, and try again.",
-    "E409": "`pip install 'hero-eval[store]'`.",
-}
-
-DO_ABOUT_FINDINGS: Mapping[str, str] = {
-    "F101": "Nothing; look at the export if there are many.",
-    "F102": "Nothing, unless these items should have labels. The rate is that of the labelled items.",
-    "F103": "Nothing, unless the labels should be there.",
-    "F104": "Let new labelers label some items of a past round, or have gold for a round of theirs.",
-    "F105": "Compare it with the estimate: it is a free test of the method.",
-    "F106": "Label the same items for both models; unpaired items widen the interval.",
-    "F107": "Put what describes an item into the items table.",
-    "F108": "Say `cluster=COLUMN` if these items repeat one prompt; else nothing.",
-    "F109": "Nothing; it says what counted as one.",
-    "F110": 'Say `cluster="item"` if equal ids are the same prompts; if they are mere row numbers, nothing.',
-    "F111": "Nothing; check that the probabilities are those that were used.",
-    "F112": "Give the probabilities as a column `gold_probability` of items; or draw gold at random.",
-    "F201": "Instruct these labelers, or stop paying for them.",
-    "F202": "Find out whether they read the question the other way round.",
-    "F203": "Add gold for items that they labelled.",
-    "F204": "Nothing: `hero3` allows for it. Count on fewer labelers than there are.",
-    "F205": "Have an expert answer some items of the current round, and use `hero3`.",
-    "F206": "Use `hero3`, which allows for it; count on fewer labelers than there are.",
-    "F207": "Find out what changed in these labelers' instructions or prompts; have gold for some current items.",
-    "F208": "Give new labelers some history: let them label items that have gold. Name their group (`groups=`).",
-    "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
-    "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
-    "F302": "Read the interval, not the value. More labels move it off the edge.",
-    "F303": "Do not use the number. Add labels of better labelers, or gold.",
-    "F304": "Add gold to history; below about 20 items intervals are too short.",
-    "F306": "Nothing; name the covariates yourself to choose others.",
-    "F307": "Add gold of the class that is missing.",
-    "F308": "Use a method that uses gold, if there is any.",
-    "F309": "Nothing, if the profile interval was used; else take the interval as a lower bound of the doubt.",
-    "F310": "Keep at least two past rounds with gold apart, each as a round of its own.",
-    "F401": "Nothing, unless you expected the column to vary.",
-    "F402": "Nothing; fill the gaps if there are many.",
-    "F403": "Use `hero1`. Without `method=` that is done for you.",
-    "F404": "Name the covariate if its mean should be the same in both rounds.",
-    "F405": "Nothing; set `penalty=` to fix it.",
-    "F501": "Do not use that quantity; the others hold.",
-    "F502": "Name the positive class, or read the distribution.",
-    "F503": "Nothing; read these intervals as a set.",
-    "F601": "Add gold to these rounds, so that they can be played too.",
-    "F602": "Add gold: the more a round has, the better it tells methods apart.",
-    "F603": "Come back when more rounds have gold; until then trust `hero3`.",
-    "F604": "Find better labelers, or spend on gold instead of labels.",
-    "F605": "Read the reason; compare methods on the rounds that both played.",
-    "F801": "Have some gold for items that the new labeler labels.",
-    "F802": "Say who the judges are in every round: a table `labelers`, or `--labelers`.",
-    "F803": "Nothing; or let the experts agree on these items.",
-}
-
 
 _ANNOTATION = re.compile(r": '([^']*)'")  # annotations are kept as text, which shows in quotes
 
@@ -394,13 +298,13 @@ def estimate_keys() -> str:
 
 
 def error_codes() -> str:
-    rows = [(f"`{code}`", what, DO_ABOUT_ERRORS[code]) for code, what in errors.CATALOGUE.items()]
+    rows = [(f"`{code}`", what, remedies.ERRORS[code]) for code, what in errors.CATALOGUE.items()]
     return table(("code", "what is wrong", "what to do"), rows)
 
 
 def finding_codes() -> str:
     rows = [
-        (f"`{code}`", severity, what, DO_ABOUT_FINDINGS[code]) for code, (severity, what) in findings.CATALOGUE.items()
+        (f"`{code}`", severity, what, remedies.FINDINGS[code]) for code, (severity, what) in findings.CATALOGUE.items()
     ]
     return table(("code", "severity", "what was found", "what to do"), rows)
 

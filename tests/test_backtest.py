@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
-from hero_eval.cli.words import without_common
 from hero_eval.round import Round
 from hero_eval.targets import choice, question
 from hero_eval.targets.backtest import choice as backtest_choice
@@ -33,6 +32,7 @@ from hero_eval.targets.replay import (
     gold_seen,
     rival,
 )
+from hero_eval.words import without_common
 
 ANSWERS = binary_answers([0.85, 0.8, 0.75, 0.7], [0.9, 0.8, 0.85, 0.75])
 RATE = Quantity("rate of '1'", np.array([0.0, 1.0]))

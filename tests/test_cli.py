@@ -21,7 +21,8 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval.cli import actions, words
+from hero_eval import words
+from hero_eval.cli import actions
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.inputs import Problems, mapping, split
 from hero_eval.cli.main import app
@@ -143,8 +144,8 @@ def test_estimate_is_estimate_rate(world: World) -> None:
         assert f"{number:.4f}" in told
     assert f"About {100 * expected.value:.0f} of 100 items are '1'" in told
     assert "hero3 (one past round has gold" in told
-    assert expected.report is not None
-    assert f"{expected.report.n_steps} steps, converged" in told
+    assert expected.em is not None
+    assert f"{expected.em.n_steps} steps, converged" in told
     found = strict(ask("estimate", world["current"], "--history", world["history"], "--json"))
     assert found == as_json(expected.to_dict())
 
@@ -329,7 +330,7 @@ def test_demo_explains_the_example(tmp_path: Path) -> None:
         f"(95% sure: between {low:.0f} and {high:.0f}); majority vote would have said {100 * vote.value:.0f}." in flat
     )
     assert "synthetic" in flat
-    assert told.splitlines()[-1] == f"Report: {tmp_path / 'demo' / 'report.md'}"
+    assert told.splitlines()[-1] == f"Report: {tmp_path / 'demo' / 'report.html'}"
     assert strict((tmp_path / "demo" / "estimate.json").read_text()) == as_json(expected.to_dict())
     report = (tmp_path / "demo" / "report.md").read_text(encoding="utf-8")
     assert f"{expected.value:.4f}" in report

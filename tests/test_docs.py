@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import hero_eval
-from hero_eval import errors, findings
+from hero_eval import errors, findings, remedies
 from hero_eval.methods.registry import all_methods
 from hero_eval.studies.run import STUDIES, run_study
 
@@ -150,8 +150,8 @@ class TestReference:
             assert name in known, f"docs/make_reference.py explains {key}, which is not there"
 
     def test_every_code_has_a_remedy(self) -> None:
-        assert set(make_reference.DO_ABOUT_ERRORS) == set(errors.CATALOGUE)
-        assert set(make_reference.DO_ABOUT_FINDINGS) == set(findings.CATALOGUE)
+        assert set(remedies.ERRORS) == set(errors.CATALOGUE)
+        assert set(remedies.FINDINGS) == set(findings.CATALOGUE)
 
     def test_every_code_is_listed(self) -> None:
         text = text_of(DOCS / "reference.md")

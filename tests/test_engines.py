@@ -239,12 +239,21 @@ def test_what_needs_items_is_refused(folders: dict[str, Path]) -> None:
         lambda: hero.estimate_rate(current, history, covariates=["labeler:j1"]),
         lambda: hero.estimate_rate(current, history, text="x"),
         lambda: hero.estimate_rate(current, history, covariates=["x"], interval="bootstrap"),
+        lambda: hero.compare_methods(current, history, cluster="x"),
         lambda: current.item_ids,
     ]
     for call in calls:
         with pytest.raises(InputError) as caught:
             call()
         assert caught.value.code == "E211", str(caught.value)
+
+
+def test_a_method_that_needs_items_does_not_stop_the_others(folders: dict[str, Path]) -> None:
+    """hero3 cannot use covariates of a large round; that is no reason to keep the answer of hero2 back."""
+    current, history = (read_on("duckdb", folders[name]) for name in ("current", "history"))
+    found = hero.compare_methods(current, history, covariates=["x"])
+    assert {"hero1", "hero2"} <= set(found)
+    assert "items one by one" in found.skipped["hero3"]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ FLOW: dict[str, set[str]] = {
     "findings": set(),
     "documents": set(),
     "frames": {"errors"},
+    "remedies": set(),
+    "words": {"estimate", "targets"},
     "reading": _BASE,
     "round": {*_BASE, "reading"},
     "engines": {*_BASE, "model", "reading", "round"},
@@ -60,13 +62,14 @@ FLOW: dict[str, set[str]] = {
         "targets",
     },
     "over_time": {*_BASE, "frames", "reliability", "round"},
+    "agreement": {"frames", "reliability"},
     "store": {*_BASE, "documents", "model", "reading", "round", "targets", "reliability", "estimate"},
 }
 """Which rooms each room may import, besides itself. Rooms that only render may import all but the command."""
 
 RENDERS = {"charts", "cli", "report", "web"}
-BACK_DOORS = {("reading/tables.py", "round"), ("reading/tables.py", "engines")}
-"""`read_round` makes a Round, here or on an engine, so its module names them; it loads them when called."""
+BACK_DOORS = {("reading/tables.py", "round"), ("reading/tables.py", "engines"), ("estimate.py", "report")}
+"""`read_round` makes a Round, here or on an engine; `Estimate.report` writes a report. They load these when called."""
 
 HEAVY = (
     "numpy",
@@ -81,6 +84,9 @@ HEAVY = (
     "deltalake",
     "rich",
     "typer",
+    "altair",
+    "jinja2",
+    "fastapi",
 )
 
 

@@ -57,6 +57,8 @@ CATALOGUE: dict[str, str] = {
     "E407": "the store has no such estimate",
     "E408": "the estimate was not reproduced",
     "E409": "a package that the store needs is not installed",
+    # charts, reports and the page
+    "E410": "a package that charts, reports or the page need is not installed",
 }
 
 

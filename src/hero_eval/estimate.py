@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import html
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,11 @@ class Influence:
         squares = self.variance()
         return cubes / squares**1.5 if squares > 0 else 0.0
 
+    def variance_by_source(self) -> dict[str, float]:
+        """What each source adds to the variance: where the width of an interval comes from."""
+        sources = sorted({part.source for part in self.parts})
+        return {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+
     def _source_units(self, source: str) -> Floats:
         parts = [part for part in self.parts if part.source == source]
         if len(parts) == 1 and (parts[0].ids is None or parts[0].distinct):
@@ -100,6 +107,15 @@ class Influence:
         if part.ids is None:
             return np.arange(len(part.values)).astype(object)
         return part.ids
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What an estimate was made of, so that a report can show more than the number: rounds, history, options."""
+
+    currents: tuple[Any, ...]
+    history: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +140,12 @@ class Estimate:
     influence: Influence = field(repr=False)
     curve: Curve = field(repr=False)
     why: str = ""
-    report: EMReport | None = None
+    em: EMReport | None = None
     findings: tuple[Finding, ...] = ()
     distribution: Mapping[str, Estimate] = field(default_factory=dict)
     mean_score: Estimate | None = None
     least_error: float = 0.0
+    source: Source | None = field(default=None, repr=False)
 
     @property
     def std_error(self) -> float:
@@ -139,7 +156,7 @@ class Estimate:
 
     @property
     def converged(self) -> bool:
-        return self.report is None or self.report.converged
+        return self.em is None or self.em.converged
 
     def interval(self, level: float | None = None, *, side: str | None = None) -> tuple[float, float]:
         """Low and high; the whole range if the data say nothing. `side="lower"` bounds from below only."""
@@ -185,7 +202,7 @@ class Estimate:
             "n_items": self.n_items,
             "n_gold": self.n_gold,
             "converged": self.converged,
-            "em": None if self.report is None else {"steps": self.report.n_steps, "change": number(self.report.change)},
+            "em": None if self.em is None else {"steps": self.em.n_steps, "change": number(self.em.change)},
             "findings": [finding.to_dict() for finding in self.findings],
         }
         if self.distribution:
@@ -193,6 +210,17 @@ class Estimate:
         if self.mean_score is not None:
             out["mean_score"] = _brief(self.mean_score)
         return out
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a report that one can send: .html (one file, no network), .md or .json by the ending of `path`.
+
+        Needs `pip install 'hero-eval[report]'`.
+        """
+        from hero_eval.report.making import report_of
+        from hero_eval.report.pages import checked_place, write
+
+        place = checked_place(path)
+        return write(report_of(self, title=title), place)
 
     def __repr__(self) -> str:
         low, high = self.interval()

@@ -116,6 +116,10 @@ class Round:
     def n_gold(self) -> int:
         return int((self.gold >= 0).sum())
 
+    def labels_by_labeler(self) -> NDArray[np.int64]:
+        """(n_labelers,) how many labels each labeler gave."""
+        return np.bincount(self.label_labeler, minlength=len(self.labelers))
+
     @property
     def classes(self) -> tuple[str, ...]:
         """The possible answers of this round alone; see `common_classes`."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import checking, markdown, pages, words
+from hero_eval import words
+from hero_eval.cli import checking, markdown, pages
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
@@ -86,7 +87,7 @@ class Gate:
             raise typer.Exit(GATE_CLOSED)
 
 
-def _options(rounds: Rounds, ask: Ask, doing: Activity) -> dict[str, Any]:
+def options_of(rounds: Rounds, ask: Ask, doing: Activity) -> dict[str, Any]:
     """What every target is asked alike."""
     return ask.arguments() | {"covariates": rounds.covariates, "text": rounds.text, "progress": doing.step}
 
@@ -95,7 +96,7 @@ def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool)
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        options = _options(rounds, ask, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, ask, doing) | {"positive": rounds.positive}
         current = rounds.currents[0]
         if by is not None:
             several = hero.estimate_rate(current, rounds.history, by=by, **options)
@@ -115,7 +116,7 @@ def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
         doing.say("Estimating")
-        options = _options(rounds, ask, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, ask, doing) | {"positive": rounds.positive}
         if len(rounds.currents) == 1:
             del options["method"]
             results: list[hero.Estimate] = []
@@ -125,7 +126,7 @@ def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
             a, b = rounds.currents
             result = hero.estimate_difference(a, b, rounds.history, **options)
             results = [result]
-            document, page = result.to_dict(), pages.difference(result, *_two_names(data.currents, a.name, b.name))
+            document, page = result.to_dict(), pages.difference(result, *two_names(data.currents, a.name, b.name))
     show_json(document) if as_json else show(page)
     gate.enforce(results)
 
@@ -142,7 +143,7 @@ def refuse_for_all_methods(ask: Ask, gate: Gate) -> None:
         raise InputError(problems)
 
 
-def _two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:
+def two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:
     """The names of two rounds, or their paths if the names are the same."""
     return (a, b) if a != b else (str(paths[0]), str(paths[1]))
 
@@ -151,7 +152,7 @@ def win_rate(data: Data, ask: Ask, sides: dict[str, Any], gate: Gate, *, as_json
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        options = _options(rounds, ask, doing) | sides
+        options = options_of(rounds, ask, doing) | sides
         result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
     show_json(result.to_dict()) if as_json else show(pages.estimate(result))
     gate.enforce([result])
@@ -162,7 +163,7 @@ def moderation(data: Data, ask: Ask, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, ask.problems())
         doing.say("Estimating")
-        options = _options(rounds, ask, doing)
+        options = options_of(rounds, ask, doing)
         result = hero.estimate_moderation(rounds.currents[0], rounds.history, flag=data.flag, **options)
     show_json(result.to_dict()) if as_json else show(pages.moderation(result))
 

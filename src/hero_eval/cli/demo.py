@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import markdown, pages, words
+from hero_eval import words
+from hero_eval.cli import markdown, pages
 from hero_eval.cli.actions import labeler_rows
 from hero_eval.cli.blocks import Facts, Heading, Line, Page, remarks
 from hero_eval.cli.progress import activity
@@ -53,7 +54,17 @@ def demo(output: Path | None) -> None:
         report.write_text(markdown.write("How many assets are defective?", told), encoding="utf-8")
         text = json.dumps(plain(example.answer.to_dict()), indent=2, allow_nan=False)
         (output / "estimate.json").write_text(text + "\n", encoding="utf-8")
-        show([Line(f"Report: {report}", whole=True)])
+        show([Line(f"Report: {_page_to_send(example, output) or report}", whole=True)])
+
+
+def _page_to_send(example: Example, output: Path) -> Path | None:
+    """report.html; None where the packages that draw are not installed."""
+    try:
+        return example.answer.report(output / "report.html", title="How many assets are defective?")
+    except hero.InputError as error:
+        if error.code != "E410":
+            raise
+        return None
 
 
 def _make_folder(output: Path) -> None:

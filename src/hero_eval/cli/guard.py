@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from hero_eval.errors import HeroError
+from hero_eval.words import printable
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -63,11 +64,6 @@ def folded(text: str, width: int | None) -> str:
     if width is None:
         return text
     return textwrap.fill(text, width, subsequent_indent=" " * 5, break_long_words=False, break_on_hyphens=False)
-
-
-def printable(text: str) -> str:
-    """The text with everything that could steer a terminal replaced."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def _stop_writing() -> None:

@@ -56,7 +56,11 @@ def hero(
 def demo(
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Also write report.md and estimate.json to this folder.", show_default=False),
+        typer.Option(
+            metavar="DIR",
+            help="Also write report.html, report.md and estimate.json to this folder.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Estimate the built-in example and explain the answer."""
@@ -297,6 +301,67 @@ def moderation(
         recorded.estimate("moderation", stored, data, ask, actions.Gate(), as_json=json, flag=flag)
     else:
         actions.moderation(data, ask, as_json=json)
+
+
+@app.command(
+    rich_help_panel=_ASK,
+    epilog=(
+        "Examples:\n"
+        "  hero report rounds/may --history rounds/april --output may.html\n"
+        "  hero report rounds/may-a rounds/may-b --history rounds/april"
+    ),
+)
+def report(
+    a: Annotated[
+        Path | None,
+        typer.Argument(metavar="CURRENT", help=f"The round to report on: {given.ROUND}.", show_default=False),
+    ] = None,
+    b: Annotated[
+        Path | None,
+        typer.Argument(metavar="B", help="A second model's round: report the difference.", show_default=False),
+    ] = None,
+    history: given.Histories = None,
+    output: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Where to write it: .html (one file, no network), .md or .json."),
+    ] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The report's title.", show_default=False)] = None,
+    method: given.Method = None,
+    covariates: given.Covariates = None,
+    text: given.TextColumn = None,
+    penalty: given.Penalty = None,
+    level: given.Level = 0.95,
+    interval: given.Interval = None,
+    cluster: given.Cluster = None,
+    replicates: given.Replicates = None,
+    seed: given.Seed = None,
+    positive: given.Positives = None,
+    column: given.Columns = None,
+    classes: given.Classes = None,
+    engine: given.Engine = None,
+    memory_limit: given.MemoryLimit = None,
+    spark: given.Spark = None,
+    round: kept.RoundName = None,
+    from_question: kept.FromQuestion = None,
+    from_model: kept.FromModels = None,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    no_save: kept.NoSave = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+) -> None:
+    """Write a report that one can send: the answer, all methods, the labelers, what to know."""
+    from hero_eval.cli import actions, reporting
+    from hero_eval.cli import stored as recorded
+    from hero_eval.cli.inputs import Data, Where
+
+    where = Where(engine, memory_limit, spark)
+    data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
+    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
+    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
+    if stored.asked(a):
+        reporting.from_store(stored, data, ask, output, title)
+    else:
+        reporting.from_files(data, ask, output, title)
 
 
 @app.command(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hero_eval.cli import words
+from hero_eval import words
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
 
@@ -64,7 +64,7 @@ def estimate_facts(result: Estimate) -> list[tuple[str, str]]:
 
 def how(result: Estimate) -> list[tuple[str, str]]:
     """By which method, from how much, and whether the fit came to rest."""
-    report = result.report
+    report = result.em
     gold = f"{result.n_gold:,} in history" if result.n_gold else f"none that {result.method} uses"
     facts = [
         ("method", f"{result.method} ({result.why})" if result.why else result.method),

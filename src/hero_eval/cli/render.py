@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
-from hero_eval.cli.guard import printable
 from hero_eval.documents import json_text
+from hero_eval.words import printable
 
 TEXT_WIDTH = 80
 NARROWEST = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hero_eval.cli import words
+from hero_eval import words
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Table, remarks
 from hero_eval.reading.values import listed
 

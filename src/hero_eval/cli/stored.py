@@ -69,13 +69,26 @@ def estimate(
 ) -> None:
     """Ask the store, show, record, let the gate decide; in this order, so that a number is seen if recording fails."""
     from hero_eval.cli.actions import refuse_for_all_methods
-    from hero_eval.store.estimates import asked_of, make, save
+    from hero_eval.store.estimates import save
 
-    assert stored.round is not None
     problems = ask.problems()
     if command == "compare" and other is None:
         problems.attempt(lambda: refuse_for_all_methods(ask, gate))
     problems.raise_any()
+    store, recorded = ask_store(command, stored, data, ask, other, **extra)
+    show_recorded(recorded, as_json=as_json, saved=stored.save)
+    if stored.save:
+        save(store, recorded)
+    gate.enforce(_numbers(recorded.result))
+
+
+def ask_store(
+    command: str, stored: FromStore, data: Data, ask: Ask, other: str | None = None, **extra: Any
+) -> tuple[hero.Store, Recorded]:
+    """The answer of the store to a command, not yet recorded."""
+    from hero_eval.store.estimates import asked_of, make
+
+    assert stored.round is not None
     if data.columns:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
     options = ask.arguments() | {
@@ -92,11 +105,7 @@ def estimate(
     with activity() as doing:
         doing.say(f"Reading {stored.store}")
         store = hero.open_store(stored.store)
-        recorded = make(store, asked_of(command, stored.round, options), doing.step)
-    show_recorded(recorded, as_json=as_json, saved=stored.save)
-    if stored.save:
-        save(store, recorded)
-    gate.enforce(_numbers(recorded.result))
+        return store, make(store, asked_of(command, stored.round, options), doing.step)
 
 
 def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool) -> None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hero_eval.engines.engine import Names, Source
 from hero_eval.engines.tally import Tally
 from hero_eval.errors import InputError, wrong
@@ -65,6 +68,11 @@ class LargeRound(Round):
     @property
     def n_gold(self) -> int:
         return self.source.totals()[2] if self.source.stays else self.tally().n_gold
+
+    def labels_by_labeler(self) -> NDArray[np.int64]:
+        if self.source.stays:
+            self._refuse("its labels counted by labeler")
+        return np.rint(self.tally().labels_of()).astype(np.int64)
 
     @property
     def column_names(self) -> tuple[str, ...]:

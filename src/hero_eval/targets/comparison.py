@@ -80,6 +80,7 @@ def compare_methods(
     require_round(current)
     history = _fitted_once(current, history, progress)
     estimates, skipped = {}, {}
+    asked_too_much: HeroError | None = None
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
     for name, method in all_methods().items():
         extra: dict[str, Any] = asked if method.uses_covariates else {}
@@ -102,13 +103,15 @@ def compare_methods(
         except HeroError as error:
             if not _is_lack(error):
                 raise
-            skipped[name] = "; ".join(problem.message for problem in error.problems)
+            skipped[name], asked_too_much = "; ".join(problem.message for problem in error.problems), error
+    if not estimates and asked_too_much is not None and asked_too_much.code == "E211":
+        raise asked_too_much  # what no method can do for these rounds is wrong with the call
     return Comparison(estimates, skipped, current.frame_kind)
 
 
 def _is_lack(error: HeroError) -> bool:
-    """The method lacks something (gold, covariates, known labelers), as against a call that is wrong."""
-    return error.exit_code == 3 or error.code == "E206"
+    """The method lacks something (gold, covariates, known labelers, items), as against a call that is wrong."""
+    return error.exit_code == 3 or error.code in ("E206", "E211")
 
 
 def _fitted_once(current: Round, history: History, progress: Progress | None) -> History:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from hero_eval.confidence import resampled
-from hero_eval.estimate import Estimate
+from hero_eval.estimate import Estimate, Source
 from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
@@ -73,7 +73,8 @@ def estimate_difference(
         floor=_floor(one, other) if any(fit.on_edge for fit in fits) else 0.0,
     )
     worst = next((fit.report for fit in fits if fit.report is not None and not fit.report.converged), fits[0].report)
-    return replace(difference, report=worst, distribution={"a": one, "b": other})
+    source = Source((a, b), question.reliability or history)
+    return replace(difference, em=worst, distribution={"a": one, "b": other}, source=source)
 
 
 def _floor(one: Estimate, other: Estimate) -> float:

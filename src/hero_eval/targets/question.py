@@ -294,7 +294,7 @@ class Question:
             influence=influence,
             curve=curve,
             why=self.why,
-            report=fit.report,
+            em=fit.report,
             findings=findings,
             least_error=floor,
         )

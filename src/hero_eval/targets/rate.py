@@ -11,7 +11,7 @@ import numpy as np
 
 from hero_eval.confidence import Flat, Mirrored
 from hero_eval.errors import wrong
-from hero_eval.estimate import Estimate
+from hero_eval.estimate import Estimate, Source
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
@@ -61,7 +61,10 @@ def estimate_rate(  # type: ignore[misc]
     )
     if by is None:
         question = ask([current], history, options)
-        return rate_estimate(question, question.currents[0], question.fits()[0], positive, scores)
+        shown = rate_estimate(question, question.currents[0], question.fits()[0], positive, scores)
+        return replace(
+            shown, source=Source((current,), question.reliability or history, _asked(options, positive, scores))
+        )
     require_round(current)
     parts = groups_of(current, by)
     question = ask(list(parts.values()), history, family_options(options, len(parts)), split=by)
@@ -70,6 +73,12 @@ def estimate_rate(  # type: ignore[misc]
         for here, fit in zip(question.currents, question.fits(), strict=True)
     ]
     return family(question, made, list(parts), by, level)
+
+
+def _asked(options: Options, positive: object, scores: Mapping[str, float] | None) -> dict[str, Any]:
+    """The options with which a report asks every other method."""
+    names = ("covariates", "text", "penalty", "level", "cluster", "groups")
+    return {**{name: getattr(options, name) for name in names}, "positive": positive, "scores": scores}
 
 
 def rate_estimate(

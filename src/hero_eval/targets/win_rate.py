@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hero_eval.errors import wrong
-from hero_eval.estimate import Estimate
+from hero_eval.estimate import Estimate, Source
 from hero_eval.model.history import Progress
 from hero_eval.round import Round, spelled
 from hero_eval.targets.question import History, Options, ask
@@ -62,7 +62,8 @@ def estimate_win_rate(
     )
     only = question.currents[0]
     rated = question.estimate("win rate", what, fit, only, worth)
-    return replace(rated, distribution=class_rates(question, only, fit))
+    source = Source((current,), question.reliability or history)
+    return replace(rated, distribution=class_rates(question, only, fit), source=source)
 
 
 def _sides(classes: Sequence[str], a: str | None, b: str | None, tie: str | None) -> tuple[str, str, str | None]:

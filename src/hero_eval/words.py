@@ -14,6 +14,11 @@ UNKNOWN = "–"
 TIES_APART = ", ties apart"
 
 
+def printable(text: str) -> str:
+    """The text with everything that could steer a terminal replaced."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
 def decimals(errors: Iterable[float], least: int = 3, most: int = 6) -> int:
     """Enough places to show two digits of the smallest standard error."""
     known = [error for error in errors if math.isfinite(error) and error > 0]

@@ -1,0 +1,60 @@
+"""From an estimate to its report: what else its rounds tell is worked out here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hero_eval.errors import HeroError
+from hero_eval.estimate import Estimate, Source
+from hero_eval.reliability import Reliability, fit_reliability, history_rounds
+from hero_eval.report.contents import Report, gather
+from hero_eval.targets.comparison import compare_methods
+
+COMPARED = ("rate", "mean score")
+"""Questions that every method answers alike."""
+
+
+def report_of(
+    estimate: Estimate,
+    *,
+    names: tuple[str, str] | None = None,
+    title: str | None = None,
+    made_from: Sequence[tuple[str, str]] = (),
+) -> Report:
+    """The report on an estimate, with every method and the labelers if its rounds are known."""
+    source = estimate.source or Source((), None)
+    two = source.currents[:2]
+    named = names or ((two[0].name, two[1].name) if len(two) == 2 and two[0].name != two[1].name else ("A", "B"))
+    reliability = _reliability(source.history)
+    methods: dict[str, Estimate] = {}
+    skipped: dict[str, str] = {}
+    if source.currents and estimate.target in COMPARED:
+        found = compare_methods(source.currents[0], reliability or source.history, **source.options)
+        methods = {name: one for name, one in found.items() if one.what == estimate.what}
+        skipped = dict(found.skipped)
+    if methods:
+        methods[estimate.method] = estimate
+        skipped.pop(estimate.method, None)
+    return gather(
+        estimate,
+        methods=methods,
+        skipped=skipped,
+        reliability=reliability,
+        current=source.currents[0] if source.currents else None,
+        names=named,
+        title=title,
+        made_from=made_from,
+    )
+
+
+def _reliability(history: Any) -> Reliability | None:
+    """The fit behind the estimate; fitted here if its method did without; None if history cannot be fitted."""
+    if history is None or isinstance(history, Reliability):
+        return history
+    try:
+        return fit_reliability(history_rounds(history))
+    except HeroError as error:
+        if error.exit_code == 3:
+            return None
+        raise

@@ -1,0 +1,81 @@
+"""Markdown that a name cannot break out of, and a report as Markdown, for a pull request."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hero_eval import words
+from hero_eval.report.contents import Report
+from hero_eval.words import printable
+
+LABELERS_SHOWN = 30
+
+
+def escape(text: str) -> str:
+    """Keep a name such as `a|b` or `a_b` from being taken for markup."""
+    safe = printable(text)
+    for character in "\\`*_[]<>|#":
+        safe = safe.replace(character, f"\\{character}")
+    return safe
+
+
+def row(cells: Sequence[str], *, raw: bool = False) -> str:
+    return "| " + " | ".join(cell if raw else escape(cell.strip()) for cell in cells) + " |"
+
+
+def markdown(report: Report) -> str:
+    """The whole report; pictures stay in the HTML form."""
+    parts = [f"# {escape(report.title)}", f"**{escape(report.answer)}**", _number(report)]
+    if report.rows:
+        parts += [f"## {report.rows_name.capitalize()} side by side", _rows(report)]
+    parts += [f"- {escape(name)}: not possible: {escape(why)}" for name, why in report.skipped.items()]
+    if report.told:
+        parts += ["## What you must know", "\n".join(_finding(report))]
+    parts += ["## What would shorten the interval", escape(report.width)]
+    if report.labelers:
+        parts += ["## Labelers", _labelers(report)]
+    parts += ["## How it was made", "\n".join(f"- {escape(a)}: {escape(b)}" for a, b in report.provenance)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _number(report: Report) -> str:
+    one = report.estimate
+    places = words.decimals([one.std_error], 4)
+    span = words.span(*one.interval(), places)
+    value = words.number(one.value, places)
+    return f"{escape(one.what)}: **{value}**, {words.percent(one.level)} interval {span}, by `{one.method}`."
+
+
+def _rows(report: Report) -> str:
+    places = words.decimals([one.std_error for one in report.rows])
+    name = report.rows_name.removesuffix("s")
+    lines = [row([name, "value", "low", "high", "std error"]), row([":---", *["---:"] * 4], raw=True)]
+    for one in report.rows:
+        cells = [words.number(value, places) for value in (one.value, one.low, one.high, one.std_error)]
+        lines.append(row([one.name + (" (used here)" if one.chosen else ""), *cells]))
+    return "\n".join(lines)
+
+
+def _finding(report: Report) -> list[str]:
+    return [
+        f"- {one.finding.severity} `{one.finding.code}` "
+        + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.message}.")
+        + f" {one.remedy}".rstrip()
+        for one in report.told
+    ]
+
+
+def _labelers(report: Report) -> str:
+    names = [key for key in report.labelers[0] if not key.endswith("_se")]
+    lines = [row(names), row([":---", *["---:"] * (len(names) - 1)], raw=True)]
+    for one in report.labelers[:LABELERS_SHOWN]:
+        lines.append(row([_cell(one[name]) for name in names]))
+    left = report.n_labelers - min(len(report.labelers), LABELERS_SHOWN)
+    return "\n".join(lines) + (f"\n\nand {left:,} more." if left else "")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return words.UNKNOWN if math.isnan(value) else f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
