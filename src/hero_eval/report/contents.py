@@ -151,7 +151,7 @@ def _told(estimate: Estimate, reliability: Reliability | None) -> list[Told]:
     seen = {(one.code, one.message) for one in estimate.findings}
     found = [(one, "") for one in estimate.findings]
     if reliability is not None:
-        found += [(one, "the labelers") for one in reliability.findings if (one.code, one.message) not in seen]
+        found += [(one, "The labelers") for one in reliability.findings if (one.code, one.message) not in seen]
     told = [Told(one, remedies.FINDINGS.get(one.code, ""), concerns) for one, concerns in found]
     return sorted(told, key=lambda one: one.finding.severity != "warning")
 

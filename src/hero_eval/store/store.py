@@ -279,9 +279,7 @@ def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
     return [
         row
         for row in past
-        if row.question == question
-        and (not choice.models or row.model in choice.models)
-        and since <= row.date < before
+        if row.question == question and (not choice.models or row.model in choice.models) and since <= row.date < before
     ]
 
 

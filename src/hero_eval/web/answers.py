@@ -12,7 +12,7 @@ from hero_eval import charts, remedies, words
 from hero_eval.charts.look import Chart, csv_text
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import HeroError, wrong
-from hero_eval.estimate import Estimate, table_of
+from hero_eval.estimate import Estimate
 from hero_eval.over_time import OverTime, reliability_over_time
 from hero_eval.report.contents import Report, Row, Told
 from hero_eval.report.making import report_of
@@ -205,7 +205,7 @@ def models_compared(
     leaders = {way: _leader(found, gaps, names, way) for way in ("high", "low")}
     first = found[baseline]
     told = [one for row in entries for one in told_of(found[row.round].findings, names[row.round])]
-    document = {
+    document: dict[str, Any] = {
         "question": entries[0].question,
         "store_version": version,
         "what": first.what,
@@ -223,9 +223,7 @@ def models_compared(
     against = {names[row.round]: gaps.estimates[row.round, baseline] for row in others}
     drawn["differences"] = charts.differences(against, names[baseline])
     document["charts"] = {name: chart.title for name, chart in drawn.items()}
-    files = {"models.csv": csv_text(_model_columns(document["models"])), **_pictures(drawn)}
-    files["models.csv"] = csv_text(_model_columns(document["models"]))
-    files["models-chart.csv"] = csv_text(table_of("model", by_name))
+    files = {**_pictures(drawn), "models.csv": csv_text(_model_columns(document["models"]))}
     return Result(dict(plain(document)), "", files)
 
 
@@ -303,9 +301,7 @@ def _leader(found: Mapping[str, Estimate], gaps: _Gaps, names: Mapping[str, str]
     }
 
 
-def _model_row(
-    row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Mapping[str, str]
-) -> dict[str, Any]:
+def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Mapping[str, str]) -> dict[str, Any]:
     gap = None if row.round == baseline else gaps(row.round, baseline)
     return {
         "model": names[row.round],
@@ -361,7 +357,7 @@ def labelers_over_time(
     tell("Drawing", 0, 0)
     chart = charts.over_time(result)
     skipped = {row.round: "no gold" for row in entries if not row.gold} | dict(result.skipped)
-    document = {
+    document: dict[str, Any] = {
         "question": question,
         "store_version": version,
         "level": level,

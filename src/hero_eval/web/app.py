@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
@@ -22,8 +21,6 @@ from hero_eval.web.desk import Desk
 from hero_eval.web.guard import Guard
 from hero_eval.web.settings import Settings, checked
 from hero_eval.web.speaking import refuse
-
-log = logging.getLogger("hero_eval.web")
 
 ASSETS = {
     "style.css": ("hero_eval.report", "templates/style.css", "text/css; charset=utf-8"),
@@ -61,7 +58,6 @@ def create_app(settings: Settings) -> FastAPI:
     made.add_exception_handler(HeroError, _hero_error)
     made.add_exception_handler(RequestValidationError, _invalid)
     made.add_exception_handler(HTTPException, _http_error)
-    made.add_exception_handler(Exception, _broken)
     return made
 
 
@@ -101,8 +97,3 @@ def _http_error(request: Request, error: Any) -> Response:
     if status == 413:
         return refuse(path, [Problem("E504", "the request is larger than this server takes")])
     return refuse(path, [Problem("E508", str(error.detail)[:500])], 422 if status == 400 else status)
-
-
-def _broken(request: Request, error: Any) -> Response:
-    log.error("%s %s", request.method, request.url.path, exc_info=error)
-    return refuse(request.url.path, [Problem("E511", "the server made a mistake; its log says which")])

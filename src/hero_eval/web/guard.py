@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hero_eval.errors import Problem
 from hero_eval.web.settings import MEGABYTE, Settings, is_loopback
 from hero_eval.web.speaking import refuse
+
+log = logging.getLogger("hero_eval.web")
 
 LOGIN_COOKIE = "hero_login"
 VISIT_COOKIE = "hero_visit"
@@ -82,7 +85,11 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        has_begun = False
+
         async def dressed(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -92,11 +99,17 @@ class Guard:
         headers = Headers(scope=scope)
         problem = self._wrong_with(scope, headers)
         if problem is not None:
-            response = self._to_login(scope) if problem.code == "E502" and _wants_page(scope) else None
-            response = response or refuse(scope["path"], [problem])
+            to_login = problem.code == "E502" and _wants_page(scope)
+            response = self._to_login(scope) if to_login else refuse(scope["path"], [problem])
             await response(scope, receive, dressed)
             return
-        await self.app(scope, self._measured(scope, receive), dressed)
+        try:
+            await self.app(scope, self._measured(scope, receive), dressed)
+        except Exception:
+            log.exception("%s %s", scope["method"], scope["path"])
+            if not has_begun:
+                broken = Problem("E511", "the server made a mistake; its log says which")
+                await refuse(scope["path"], [broken])(scope, receive, dressed)
 
     def _wrong_with(self, scope: Scope, headers: Headers) -> Problem | None:
         host = headers.get("host", "")
@@ -139,7 +152,7 @@ class Guard:
 
         return counted
 
-    def _to_login(self, scope: Scope) -> RedirectResponse:
+    def _to_login(self, scope: Scope) -> Response:
         query = scope["query_string"].decode("latin-1")
         place = scope["path"] + (f"?{query}" if query else "")
         return RedirectResponse(f"/login?next={quote(place, safe='')}", 303)

@@ -12,8 +12,9 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import UploadFile
 
 from hero_eval.charts.look import csv_text
 from hero_eval.documents import json_text, plain
@@ -27,7 +28,7 @@ from hero_eval.web import api, guard
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
 from hero_eval.web.forms import about_from, split
 from hero_eval.web.refusals import error_document
-from hero_eval.web.rendering import render
+from hero_eval.web.rendering import link, render
 from hero_eval.web.shelf import Snapshot
 from hero_eval.web.uploads import KINDS
 from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
@@ -81,12 +82,6 @@ def check_form(request: Request, given: str) -> None:
         raise wrong("E503", "this form was not shown to you by this server, or the server was started anew since")
 
 
-def link(path: str, **asked: Any) -> str:
-    """A link with a query; what is None or empty is left out."""
-    said = {key: of for key, of in asked.items() if of not in (None, "", [], ())}
-    return f"{path}?{urlencode(said, doseq=True)}" if said else path
-
-
 def progress(answer: Answer) -> dict[str, Any]:
     """What a page shows of work: the job, and its error if it failed."""
     failed = error_document(answer.job.problems) if answer.job.state == "failed" else None
@@ -101,7 +96,7 @@ def rounds(request: Request) -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
     parts = [_question_part(desk, now, question) for question in now.questions]
-    return page(request, "rounds.html", "Rounds", "rounds", now=now, parts=parts, link=link)
+    return page(request, "rounds.html", "Rounds", "rounds", now=now, parts_of=parts)
 
 
 def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
@@ -168,7 +163,6 @@ def round_(
         methods=list(all_methods()),
         levels=sorted({*LEVELS, level}),
         download=lambda file: link("/download", of="round", file=file, name=name, **said),
-        link=link,
         **progress(answer),
     )
 
@@ -190,7 +184,7 @@ def models(
     named = now.log.find(round[0]).question if round and question is None else question
     about = question_of(now, named)
     if about is None or len(now.rounds(about)) < 2:
-        return page(request, "models_empty.html", "Models", "models", now=now, question=about, link=link)
+        return page(request, "models_empty.html", "Models", "models", now=now, question=about)
     rounds = list(round) or [row.round for row in models_at_first(now, about)]
     if len(rounds) < 2:
         rounds = [row.round for row in now.rounds(about)[-2:]]
@@ -218,9 +212,13 @@ def models(
             "/download", of="models", file=file, round=rounds, baseline=baseline, level=level if level != 0.95 else None
         ),
         turn=lambda to: link(
-            "/models", question=about, round=list(round), baseline=baseline, better=to, level=None if level == 0.95 else level
+            "/models",
+            question=about,
+            round=list(round),
+            baseline=baseline,
+            better=to,
+            level=None if level == 0.95 else level,
         ),
-        link=link,
         **progress(answer),
     )
     if better in WAYS:
@@ -284,7 +282,6 @@ def labelers(request: Request, question: Question = None, level: Level = 0.95) -
         now=now,
         question=about,
         download=lambda file: link("/download", of="labelers", file=file, question=about),
-        link=link,
         **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
     )
 
@@ -305,7 +302,6 @@ def backtest(request: Request, question: Question = None, level: Level = 0.95) -
         question=about,
         n_with_gold=len(with_gold),
         download=lambda file: link("/download", of="backtest", file=file, question=about),
-        link=link,
         **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
     )
 
@@ -329,23 +325,14 @@ def _local(place: str) -> str:
 
 @router.get("/upload")
 def upload(request: Request) -> Response:
-    return _upload_page(request, {}, None)
-
-
-def _upload_page(
-    request: Request, said: Mapping[str, Any], error: Mapping[str, Any] | None, status: int = 200
-) -> Response:
     desk = api.desk_of(request)
-    now = desk.shelf.now()
     return page(
         request,
         "upload.html",
         "Add a round",
         "upload",
-        status,
-        now=now,
-        said=said,
-        error=error,
+        now=desk.shelf.now(),
+        said=_as_said({}),
         kinds=KINDS,
         tools=list(TOOLS),
         most=desk.settings.max_upload,
@@ -364,7 +351,7 @@ async def take(request: Request) -> Response:
         said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
         check_form(request, str(form.get("form_token") or ""))
         file = form.get("file")
-        if not hasattr(file, "filename") or not file.filename:
+        if not isinstance(file, UploadFile) or not file.filename:
             raise wrong("E508", "no file was chosen")
         desk = api.desk_of(request)
         found = await run_in_threadpool(_keep, desk, file, said)
@@ -432,7 +419,7 @@ def adding(request: Request, id: Annotated[str, Query(max_length=100)]) -> Respo
     if answer.is_there:
         desk.uploads.added(id)
         return RedirectResponse(link("/round", name=answer.result.document["round"]), 303)
-    return page(request, "adding.html", f"Adding {found.name}", "upload", upload=found, link=link, **progress(answer))
+    return page(request, "adding.html", f"Adding {found.name}", "upload", upload=found, **progress(answer))
 
 
 @router.post("/upload/drop")

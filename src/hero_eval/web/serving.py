@@ -28,7 +28,7 @@ def bound(settings: Settings) -> socket.socket:
     return taken
 
 
-def address(settings: Settings, taken: socket.socket) -> str:
+def address(taken: socket.socket) -> str:
     """What to open in a browser."""
     host, port = taken.getsockname()[:2]
     name = f"[{host}]" if ":" in host else host
@@ -47,7 +47,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         raise wrong("E410", message) from error
     app = create_app(settings)
     taken = bound(settings)
-    ready(address(settings, taken))
+    ready(address(taken))
     config = uvicorn.Config(
         app,
         log_level="warning",

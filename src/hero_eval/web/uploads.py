@@ -176,5 +176,3 @@ def _count_zip(place: Path, most: int) -> None:
 
 def _unpacks_to_more(most: int) -> Exception:
     return wrong("E504", f"the file unpacks to more than {most / 2**20:g} MB. Add it by `hero add` on the server.")
-
-

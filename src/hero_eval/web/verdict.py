@@ -45,7 +45,7 @@ def _most(word: str) -> str:
 
 def chance_of(row: Mapping[str, Any], better: str | None) -> float | None:
     """The chance that a model is better than the baseline; higher, if nobody said what is good."""
-    chance = row["chance_higher"]
+    chance: float | None = row["chance_higher"]
     return 1.0 - chance if chance is not None and better == "low" else chance
 
 
