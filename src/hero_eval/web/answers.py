@@ -18,6 +18,7 @@ from hero_eval.report.contents import Report, Row, Told
 from hero_eval.report.making import report_of
 from hero_eval.report.pages import html
 from hero_eval.report.text import markdown
+from hero_eval.round import common_classes
 from hero_eval.store.estimates import asked_of, make, save
 from hero_eval.store.log import Entry, earlier
 from hero_eval.web.rendering import render
@@ -363,6 +364,7 @@ def labelers_over_time(
         "level": level,
         "rounds": [row.round for row in entries if row.round not in skipped],
         "skipped": skipped,
+        "meaning": _meaning(result, list(read.values())),
         "labelers": _labeler_rows(result, people),
         "findings": findings_document(told_of(result.findings)),
         "charts": {"over-time": chart.title},
@@ -375,9 +377,24 @@ def labelers_over_time(
         told=told_of(result.findings),
         chart=chart,
         level=level,
+        floor=_floor(result),
     )
     files = {"labelers.csv": csv_text(result.frame("pyarrow").to_pydict()), **_pictures({"over-time": chart})}
     return Result(document, shown, files)
+
+
+def _meaning(result: OverTime, rounds: Sequence[hero.Round]) -> dict[str, str]:
+    """Each share in words: of which items it is the share that is answered rightly."""
+    classes = common_classes(rounds)
+    of_two = {"specificity": classes[0], "sensitivity": classes[1]} if len(classes) == 2 else {}
+    shares = dict.fromkeys(point.what for point in result.points)
+    return {what: f"right when it is {of_two.get(what, what.removeprefix('right_'))!r}" for what in shares}
+
+
+def _floor(result: OverTime) -> float:
+    """Where the small lines over rounds start: at one half, or below whatever is lower."""
+    ends = [end for point in result.points for end in (point.low, point.value) if math.isfinite(end)]
+    return math.floor(10 * min([0.5, *ends])) / 10
 
 
 def _labeler_rows(result: OverTime, people: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

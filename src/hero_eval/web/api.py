@@ -142,11 +142,13 @@ def models(
     baseline: Annotated[str | None, Query(description="The round to compare with.", max_length=200)] = None,
     level: Level = 0.95,
     positive: Positive = None,
+    cluster: Cluster = None,
 ) -> Any:
     """Models compared, all by the same history."""
     desk = desk_of(request)
     now = desk.shelf.now()
-    order, _ = desk.models_order(now, compared(now, question, round), baseline, Choice(level=level, positive=positive))
+    choice = Choice(level=level, positive=positive, cluster=cluster)
+    order, _ = desk.models_order(now, compared(now, question, round), baseline, choice)
     return answered(desk.ask(order))
 
 

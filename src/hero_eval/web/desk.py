@@ -117,14 +117,14 @@ class Desk:
         return self._order("backtest", f"Backtest of {question}", now, now.rounds(question), arguments)
 
     def course_order(self, now: Snapshot, question: str) -> Order | None:
-        """Recorded numbers drawn over rounds; None if there are fewer than two of one kind."""
+        """Recorded numbers drawn over rounds; None if there are fewer than three of one kind."""
         rows = [(row, now.headlines[row.round]) for row in now.rounds(question) if row.round in now.headlines]
         known = [(row, one) for row, one in rows if one.is_known]
         if not known:
             return None
         what = known[-1][1].what
         known = [(row, one) for row, one in known if one.what == what and one.level == known[-1][1].level]
-        if len(known) < 2 or not what.startswith("rate"):
+        if len(known) < 3 or not what.startswith("rate"):
             return None
         points = [
             {

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
+from hero_eval import words
 from hero_eval.charts.look import csv_text
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import Problem, wrong
@@ -107,7 +108,13 @@ def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
     bounds = _bounds(now, rows)
     order = desk.course_order(now, question)
     drawn = desk.ask(order) if order is not None else None
+    under_way = [
+        desk.work.job(desk.round_order(now, row.round, Choice()).id) for row in rows if bars[row.round] is None
+    ]
+    jobs = [*under_way, drawn.job if drawn is not None else None]
     return {
+        "job": next((one for one in jobs if one is not None and not one.is_over), None),
+        "n_missing": sum(one is None for one in under_way),
         "question": question,
         "rows": rows,
         "bars": bars,
@@ -131,6 +138,22 @@ def _bounds(now: Snapshot, rows: Sequence[Entry]) -> tuple[float, float]:
     if all(one.what.startswith("rate") for one in found):
         return 0.0, 1.0
     return min(one.low or 0.0 for one in found), max(one.high or 1.0 for one in found)
+
+
+MOST_AT_ONCE = 24
+
+
+@router.post("/estimate")
+def estimate_missing(request: Request, question: Text, form_token: Text = "") -> Response:
+    """Estimate the rounds of a question that have no number yet, the newest first."""
+    check_form(request, form_token)
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    rows = now.rounds(question_of(now, question))
+    missing = [row for row in reversed(rows) if row.round not in now.headlines]
+    for row in missing[:MOST_AT_ONCE]:
+        desk.ask(desk.round_order(now, row.round, Choice()))
+    return RedirectResponse("/", 303)
 
 
 @router.get("/round")
@@ -178,6 +201,7 @@ def models(
     baseline: Annotated[str | None, Query(max_length=200)] = None,
     better: Annotated[str | None, Query(max_length=10)] = None,
     level: Level = 0.95,
+    cluster: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
@@ -190,8 +214,14 @@ def models(
         rounds = [row.round for row in now.rounds(about)[-2:]]
     if baseline is not None and baseline not in rounds:
         baseline = None
-    order, chosen = desk.models_order(now, rounds, baseline, Choice(level=level))
+    order, chosen = desk.models_order(now, rounds, baseline, Choice(level=level, cluster=cluster or None))
     answer = desk.ask(order)
+    asked = {
+        "round": list(round),
+        "baseline": baseline,
+        "level": None if level == 0.95 else level,
+        "cluster": cluster,
+    }
     way = better if better in WAYS else request.cookies.get(_better_cookie(about))
     way = way if way in WAYS else None
     response = page(
@@ -208,17 +238,9 @@ def models(
         level=level,
         levels=sorted({*LEVELS, level}),
         shown=_models_shown(answer.result, way) if answer.is_there else None,
-        download=lambda file: link(
-            "/download", of="models", file=file, round=rounds, baseline=baseline, level=level if level != 0.95 else None
-        ),
-        turn=lambda to: link(
-            "/models",
-            question=about,
-            round=list(round),
-            baseline=baseline,
-            better=to,
-            level=None if level == 0.95 else level,
-        ),
+        cluster=cluster,
+        download=lambda file: link("/download", of="models", file=file, **{**asked, "round": rounds}),
+        turn=lambda to: link("/models", question=about, better=to, **asked),
         **progress(answer),
     )
     if better in WAYS:
@@ -235,7 +257,6 @@ def _models_shown(result: Any, better: str | None) -> dict[str, Any]:
     found = result.document
     rows = in_order(found, better)
     bars = [_number_row(row["model"], row) for row in rows]
-    gaps = [_number_row(row["model"], row["difference"]) for row in rows if row["difference"]]
     bounds = tuple(found["bounds"])
     reach = bounds[1] - bounds[0]
     return {
@@ -245,12 +266,19 @@ def _models_shown(result: Any, better: str | None) -> dict[str, Any]:
             for row, bar in zip(rows, bars, strict=True)
         ],
         "scale": axis(bars, bounds),
-        "gap_scale": axis(gaps, (-reach, reach), 0.0),
         "bounds": bounds,
-        "gap_bounds": (-reach, reach),
+        "points": lambda value: _points(value, reach),
+        "is_share": reach == 1.0,
         "sureness": sureness,
         "told": [Told(_as_finding(one), one["remedy"], one["concerns"]) for one in found["findings"]],
     }
+
+
+def _points(value: float, reach: float) -> str:
+    """A difference with its sign: of shares in points of 100, else as it is."""
+    if not math.isfinite(value):
+        return words.UNKNOWN
+    return f"{100 * value:+.1f}" if reach == 1.0 else f"{value:+.3g}"
 
 
 def _as_finding(one: Mapping[str, Any]) -> Any:
@@ -457,7 +485,9 @@ def download(
         choice = Choice(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
         order, back, stem = desk.round_order(now, name, choice), "/round", name
     elif of == "models":
-        order, _ = desk.models_order(now, api.compared(now, question, round), baseline, Choice(level=level))
+        order, _ = desk.models_order(
+            now, api.compared(now, question, round), baseline, Choice(level=level, cluster=cluster or None)
+        )
         back, stem = "/models", "models"
     elif of in ("labelers", "backtest"):
         about = api.needed_question(now, question)

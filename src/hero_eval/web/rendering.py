@@ -29,7 +29,7 @@ def page_environment() -> Any:
     shared = environment()
     made = shared.overlay(loader=ChoiceLoader([PackageLoader("hero_eval.web"), shared.loader]))
     made.filters = {**shared.filters, "thousands": "{:,}".format, "size": size}
-    made.globals = {**shared.globals, "spark": spark, "names": share_name, "link": link}
+    made.globals = {**shared.globals, "spark": spark, "link": link}
     return made
 
 
@@ -44,24 +44,19 @@ def link(path: str, **asked: Any) -> str:
     return f"{path}?{urlencode(said, doseq=True)}" if said else path
 
 
-def share_name(what: str) -> str:
-    """The column of a share: sensitivity and specificity as everybody understands them."""
-    plain = {"sensitivity": "right on positive items", "specificity": "right on negative items"}
-    return plain.get(what, f"right on {what.removeprefix('right_')!r}")
+SPARK_WIDTH, SPARK_HEIGHT, MOST_DOTS = 120, 44, 24
 
 
-SPARK_WIDTH, SPARK_HEIGHT, MOST_DOTS = 110, 34, 24
-
-
-def spark(points: Sequence[Mapping[str, Any]]) -> Any:
-    """Shares over rounds as a small line with intervals, from 0 at the bottom to 1 at the top."""
+def spark(points: Sequence[Mapping[str, Any]], floor: float = 0.0) -> Any:
+    """Shares over rounds as a small line with intervals, from `floor` at the bottom to 1 at the top."""
     from markupsafe import Markup
 
     known = [one for one in points if one["value"] is not None][-MOST_DOTS:]
     step = (SPARK_WIDTH - 10) / max(len(known) - 1, 1)
 
     def height(value: float) -> str:
-        return f"{SPARK_HEIGHT - 4 - value * (SPARK_HEIGHT - 8):.1f}"
+        share = (max(value, floor) - floor) / (1.0 - floor)
+        return f"{SPARK_HEIGHT - 4 - share * (SPARK_HEIGHT - 8):.1f}"
 
     places = [(f"{5 + step * place:.1f}", one) for place, one in enumerate(known)]
     spans = Markup("").join(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hero_eval.errors import wrong
 
-MEGABYTE = 2**20
+MEGABYTE = 1_000_000
 SHORTEST_TOKEN = 16
 
 

@@ -277,6 +277,7 @@ class LabelersOut(Shape):
     level: float
     rounds: list[str]
     skipped: dict[str, str]
+    meaning: dict[str, str]
     labelers: list[LabelerOut]
     findings: list[FindingOut]
     charts: dict[str, str]

@@ -17,6 +17,7 @@ from typing import IO, Any
 from hero_eval.errors import wrong
 from hero_eval.reading.exports.opening import JSON_ENDINGS
 from hero_eval.reading.tables import ENDINGS
+from hero_eval.web.settings import MEGABYTE
 
 KINDS = tuple(dict.fromkeys((*ENDINGS, *JSON_ENDINGS)))
 MOST_PENDING = 8
@@ -123,7 +124,7 @@ class Uploads:
 
 def too_large(largest: int) -> Exception:
     return wrong(
-        "E504", f"the upload is larger than {largest / 2**20:g} MB. Add it by `hero add`, or raise --max-upload."
+        "E504", f"the upload is larger than {largest / MEGABYTE:g} MB. Add it by `hero add`, or raise --max-upload."
     )
 
 
@@ -175,4 +176,4 @@ def _count_zip(place: Path, most: int) -> None:
 
 
 def _unpacks_to_more(most: int) -> Exception:
-    return wrong("E504", f"the file unpacks to more than {most / 2**20:g} MB. Add it by `hero add` on the server.")
+    return wrong("E504", f"the file unpacks to more than {most / MEGABYTE:g} MB. Add it by `hero add` on the server.")
