@@ -13,6 +13,7 @@ from hero_eval.charts.look import Chart, csv_text
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import HeroError, wrong
 from hero_eval.estimate import Estimate
+from hero_eval.methods.registry import all_methods
 from hero_eval.over_time import OverTime, reliability_over_time
 from hero_eval.report.contents import Report, Row, Told
 from hero_eval.report.making import report_of
@@ -193,9 +194,11 @@ def models_compared(
     read = _read_all(opened, tell, [*entries, *past])
     history = _learned([read[row.round] for row in past], tell)
     names = _model_names(entries)
-    found: dict[str, Estimate] = {}
-    for place, row in enumerate(entries):
-        tell("Estimating each model", place, len(entries))
+    tell(f"Estimating {names[entries[0].round]}", 0, len(entries))
+    found = {entries[0].round: hero.estimate_rate(read[entries[0].round], history, **options)}
+    options = _one_method(options, found[entries[0].round])
+    for place, row in enumerate(entries[1:], 1):
+        tell(f"Estimating {names[row.round]}", place, len(entries))
         found[row.round] = hero.estimate_rate(read[row.round], history, **options)
     gaps = _Gaps(read, history, options)
     others = [row for row in entries if row.round != baseline]
@@ -254,6 +257,13 @@ def _learned(past: Sequence[hero.Round], tell: Tell) -> Any:
         return hero.fit_reliability(list(past), progress=_steps(tell, "Learning from history"))
     except hero.SupportError:
         return list(past)
+
+
+def _one_method(options: Mapping[str, Any], first: Estimate) -> Mapping[str, Any]:
+    """What the data chose for the first model is taken for all: to try methods anew for each costs time, and numbers
+    by different methods are not alike. A method that needs covariates chooses these anew."""
+    known = all_methods().get(first.method)
+    return options if known is None or "covariates" in known.needs else {**options, "method": first.method}
 
 
 def _model_names(entries: Sequence[Entry]) -> dict[str, str]:
