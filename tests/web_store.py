@@ -36,29 +36,30 @@ def answers(
     return labels, gold
 
 
-def fill(place: Path) -> hero.Store:
-    """Four rounds of four models; the last has no gold yet; `vendor-7` is careless in the third."""
+def fill(place: Path, n_rounds: int = 3, n_items: int = 240) -> hero.Store:
+    """The last rounds of as many models; the very last has no gold yet; `vendor-7` is careless in the one before."""
     store = hero.create_store(place)
     who = pa.table({"labeler": ["judge-a", "judge-b"], "model": ["gpt-x", "gpt-y"], "prompt": ["p1", "p1"]})
-    for seed, (name, (model, rate)) in enumerate(RATES.items()):
-        labels, gold = answers(seed, rate, careless=name == "2026-w44")
+    for seed, (name, (model, rate)) in list(enumerate(RATES.items()))[-n_rounds:]:
+        labels, gold = answers(seed, rate, n_items, careless=name == "2026-w44")
         is_last = name == "2026-w46"
         given = {"labelers": who, "model": model, "question": "defect"}
         store.add(labels, round=name, gold=None if is_last else gold, **given)
     return store
 
 
-def fill_hostile(place: Path) -> hero.Store:
-    """Two rounds whose every name is an attack."""
-    store = hero.create_store(place)
-    for number, (name, model) in enumerate(((f"2026-01 {SCRIPT}", HOSTILE[2]), ("2026-02 ../../../etc", "😀" * 60))):
+def add_hostile(store: hero.Store) -> list[str]:
+    """Two rounds, older than all others, whose every name is an attack; their names."""
+    given = ((f"2018-01 {SCRIPT}", HOSTILE[2]), ("2018-02 ../../../etc", "😀" * 60))
+    for number, (name, model) in enumerate(given):
         labels, gold = answers(number, 0.4, 60, labelers=HOSTILE)
-        items = pa.array([f"{HOSTILE[place % 5][:200]}{item}" for place, item in enumerate(labels["item"].to_pylist())])
-        renamed = dict(zip(labels["item"].to_pylist(), items.to_pylist(), strict=True))
-        labels = labels.set_column(0, "item", pa.array([renamed[item] for item in labels["item"].to_pylist()]))
-        gold = gold.set_column(0, "item", pa.array([renamed[item] for item in gold["item"].to_pylist()]))
-        store.add(labels, round=name, gold=gold, model=model, question=SCRIPT)
-    return store
+        names = {f"p{item:03d}": f"{HOSTILE[item % 5]}{item}" for item in range(60)}
+        tables = [
+            table.set_column(0, "item", pa.array([names[item] for item in table["item"].to_pylist()]))
+            for table in (labels, gold)
+        ]
+        store.add(tables[0], round=name, gold=tables[1], model=model, question=SCRIPT)
+    return [name for name, _ in given]
 
 
 def csv_of(table: pa.Table) -> str:

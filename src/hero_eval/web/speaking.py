@@ -29,7 +29,8 @@ TITLES = {
 def refuse(path: str, problems: Sequence[Problem], status: int | None = None) -> Response:
     """The answer to a request that cannot be served, in the form that its path deserves."""
     code = status or status_of(problems[0].code)
-    headers = {"WWW-Authenticate": "Bearer"} if code == 401 else None
+    # what is too large is not read to its end
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 413: {"Connection": "close"}}.get(code)
     document = error_document(problems)
     if path.startswith("/api/"):
         return JSONResponse(document, code, headers)
