@@ -13,6 +13,7 @@ import argparse
 import json
 import multiprocessing
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -137,6 +138,7 @@ def main() -> None:
     parser.add_argument("--round-pages", type=int, default=3, help="pages of rounds among those asked for")
     parser.add_argument("--keep", type=Path, default=None, help="build the store here and leave it")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server ends with us
     with tempfile.TemporaryDirectory(prefix="hero-bench-") as folder:
         path = given.keep or Path(folder) / "store"
         if not path.exists():

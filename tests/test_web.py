@@ -379,7 +379,7 @@ def test_an_open_address_demands_a_token(tmp_path: Path) -> None:
         (["--host", "0.0.0.0", "--token", "short"], "E501"),
         (["--host", "::"], "E501"),
         (["--max-upload", "0"], "E201"),
-        (["--workers", "0"], "E201"),
+        (["--processes", "0"], "E201"),
     ):
         done = CliRunner().invoke(command, ["serve", "--store", str(tmp_path / "store"), *options])
         assert done.exit_code == 2, done.output

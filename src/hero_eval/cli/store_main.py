@@ -221,14 +221,14 @@ def serve(
     port: kept.Port = 8000,
     token: kept.Token = None,
     max_upload: kept.MaxUpload = 200,
-    workers: kept.Workers = 1,
+    processes: kept.Processes = 1,
     no_save: kept.NoRecord = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
 ) -> None:
     """Show the store in the browser: rounds, models, labelers, backtest, upload; and a JSON API."""
     from hero_eval.cli import store_actions
 
-    store_actions.serve(store, host, port, token, max_upload, workers, saves=not no_save)
+    store_actions.serve(store, host, port, token, max_upload, processes, saves=not no_save)
 
 
 @store_app.command(rich_help_panel=_PANEL)

@@ -146,7 +146,7 @@ Token = Annotated[
     ),
 ]
 MaxUpload = Annotated[int, typer.Option("--max-upload", metavar="MB", help="The largest file that is taken.")]
-Workers = Annotated[int, typer.Option(metavar="N", help="Processes that estimate beside the server.")]
+Processes = Annotated[int, typer.Option(metavar="N", help="Processes that estimate beside the server.")]
 NoRecord = Annotated[bool, typer.Option("--no-save", help="Do not record what the pages estimate in the store.")]
 StoredRound = Annotated[
     str, typer.Argument(metavar="ROUND", autocompletion=complete_round, help="A round of the store.")

@@ -22,8 +22,8 @@ from hero_eval.report.text import markdown
 from hero_eval.round import common_classes
 from hero_eval.store.estimates import asked_of, make, save
 from hero_eval.store.log import Entry, earlier
+from hero_eval.web.process import Tell
 from hero_eval.web.rendering import render
-from hero_eval.web.tasks import Tell
 
 MOST_MODELS = 12
 MOST_LABELERS = 300

@@ -66,7 +66,7 @@ class Desk:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.shelf = Shelf(settings.store)
-        self.work = Work(settings.workers, settings.keep)
+        self.work = Work(settings.processes, settings.keep)
         self.uploads = Uploads(settings.max_upload)
         self.secret = secrets.token_bytes(32)
 

@@ -12,7 +12,7 @@ from hero_eval.errors import HeroError, InputError, Problem
 from hero_eval.reading.exports.imports import Export, read_export
 from hero_eval.store.adding import Added
 from hero_eval.web.answers import Result, findings_document, told_of
-from hero_eval.web.tasks import Tell
+from hero_eval.web.process import Tell
 from hero_eval.web.uploads import refuse_bombs
 
 MOST_SHOWN = 20

@@ -21,7 +21,7 @@ class Settings:
     token: str | None = None
     max_upload: int = 200 * MEGABYTE
     """Bytes."""
-    workers: int = 1
+    processes: int = 1
     """Processes that estimate."""
     keep: int = 256 * MEGABYTE
     """Bytes of results that are kept in memory."""
@@ -60,6 +60,6 @@ def checked(settings: Settings) -> Settings:
         )
     if settings.max_upload < 1:
         raise wrong("E201", f"--max-upload is {settings.max_upload / MEGABYTE:g}. It is a number of megabytes above 0")
-    if settings.workers < 1:
-        raise wrong("E201", f"--workers is {settings.workers}. It is 1 or more")
+    if settings.processes < 1:
+        raise wrong("E201", f"--processes is {settings.processes}. It is 1 or more")
     return settings

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hero_eval.errors import HeroError, Problem, wrong
-from hero_eval.web.tasks import serve_tasks
+from hero_eval.web.process import serve_orders
 
 MOST_WAITING = 64
 MOST_JOBS = 500
@@ -58,7 +58,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Order:
-    """Work to be done: a task of `tasks` with its arguments; `behind` names the state of what it works on.
+    """Work of a kind that `process` knows, with its arguments; `behind` names the state of what it works on.
 
     `more` are arguments that do not change the result, such as the version of the store if its rounds are the same.
     """
@@ -112,12 +112,12 @@ class Results:
 class Work:
     """The queue, the processes and the results."""
 
-    def __init__(self, workers: int, keep: int) -> None:
+    def __init__(self, processes: int, keep: int) -> None:
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._results = Results(keep)
         self._waiting: queue.Queue[Order | None] = queue.Queue()
-        self._n_workers = workers
+        self._n_processes = processes
         self._threads: list[threading.Thread] = []
         self._processes: list[_Process] = []
         self._closed = False
@@ -187,7 +187,7 @@ class Work:
     def _start(self) -> None:
         if self._threads or self._closed:
             return
-        for number in range(self._n_workers):
+        for number in range(self._n_processes):
             process = _Process()
             thread = threading.Thread(target=self._run, args=(process,), name=f"hero-work-{number}", daemon=True)
             self._processes.append(process)
@@ -231,7 +231,7 @@ class Work:
 
 
 class _Process:
-    """One process that does tasks, started when first needed and again when it died."""
+    """One process that works, started when first needed and again when it died."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")
@@ -268,7 +268,7 @@ class _Process:
 
     def _start(self) -> None:
         here, there = self._context.Pipe()
-        self._process = self._context.Process(target=serve_tasks, args=(there,), name="hero-work", daemon=True)
+        self._process = self._context.Process(target=serve_orders, args=(there,), name="hero-work", daemon=True)
         self._process.start()
         there.close()
         self._line, self._did = here, 0

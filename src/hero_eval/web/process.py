@@ -12,7 +12,7 @@ from typing import Any
 
 from hero_eval.errors import HeroError
 
-TASKS: Mapping[str, tuple[str, str]] = {
+WORK: Mapping[str, tuple[str, str]] = {
     "round": ("answers", "round_result"),
     "models": ("answers", "models_compared"),
     "labelers": ("answers", "labelers_over_time"),
@@ -21,7 +21,7 @@ TASKS: Mapping[str, tuple[str, str]] = {
     "preview": ("incoming", "preview"),
     "add": ("incoming", "add"),
 }
-"""Task → module of this room and function. They load when first needed: the server itself never does."""
+"""Kind → module of this room and function. They load when first needed: the server itself never does."""
 
 PAUSE = 0.2
 """Seconds between two words about how far it is."""
@@ -44,12 +44,12 @@ class Telling:
 
 
 def do(kind: str, arguments: Mapping[str, Any], tell: Tell) -> Any:
-    """One task, here and now."""
-    module, name = TASKS[kind]
+    """One piece of work, here and now."""
+    module, name = WORK[kind]
     return getattr(import_module(f"hero_eval.web.{module}"), name)(tell, **arguments)
 
 
-def serve_tasks(line: Any) -> None:
+def serve_orders(line: Any) -> None:
     """Until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends us
 
