@@ -40,7 +40,7 @@ def build(path: Path, rounds: int, labels: int) -> None:
         data, gold = tables(number, labels)
         week, question = divmod(number, QUESTIONS)
         name = f"2025-w{week + 1:02d} q{question}"
-        store.add(data, gold=gold, round=name, question=f"q{question}", model=f"v{week}")
+        store.add(data, gold=gold if gold.num_rows else None, round=name, question=f"q{question}", model=f"v{week}")
         if sys.stderr.isatty():
             print(f"\r{number + 1} of {rounds} rounds", end="", file=sys.stderr)
 

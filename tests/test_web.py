@@ -398,6 +398,15 @@ def test_a_taken_address_and_a_missing_store_are_said(tmp_path: Path, site: http
     assert "E512" in done.output
 
 
+def test_packages_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever installed the package alone would see a traceback of imports."""
+    monkeypatch.setattr("hero_eval.web.serving.find_spec", lambda name: None if name == "fastapi" else name)
+    done = CliRunner().invoke(command, ["serve", "--store", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "E410" in done.output
+    assert "hero-eval[web]" in done.output
+
+
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[httpx.Client]:
     hero.create_store(tmp_path / "store")
@@ -564,6 +573,27 @@ def test_too_much_is_refused_early(empty: httpx.Client) -> None:
     with suppress(httpx.TransportError):  # the server may hang up first
         assert empty.post("/api/v1/uploads", content=endless(), headers=kind).status_code == 413
     assert len(pieces) < 900
+
+
+def test_only_so_many_uploads_arrive_at_once(empty: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many uploads at the same moment could fill the disk together."""
+    monkeypatch.setattr("hero_eval.web.guard.MOST_ARRIVING", 0)
+    answer = send(empty, "a.csv", b"item,labeler,label\n")
+    assert (answer.status_code, answer.json()["code"]) == (429, "E509")
+    assert empty.get("/upload").status_code == 200
+
+
+def test_a_store_that_comes_back_is_seen(tmp_path: Path) -> None:
+    """The server would have to be started anew after somebody moved the store for a moment."""
+    fill(tmp_path / "store", 1, 40)
+    with visiting(Settings(str(tmp_path / "store"))) as client:
+        assert "2026-w46" in client.get("/").text
+        os.rename(tmp_path / "store", tmp_path / "away")
+        gone = client.get("/api/v1/rounds")
+        assert gone.status_code == 503
+        assert gone.json()["code"] in ("E401", "E406")
+        os.rename(tmp_path / "away", tmp_path / "store")
+        assert "2026-w46" in client.get("/").text
 
 
 def test_packed_files_may_not_burst(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ VISIT_COOKIE = "hero_visit"
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = ("/login", "/static/")
 UPLOADS = ("/upload", "/api/v1/uploads")
+MOST_ARRIVING = 4
+"""Uploads at the same time; each may take its size on the disk, twice."""
+
 SMALL = MEGABYTE
 """The largest body of a request that brings no file."""
 
@@ -76,6 +79,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.settings = app, settings
+        self.arriving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -98,11 +102,14 @@ class Guard:
 
         headers = Headers(scope=scope)
         problem = self._wrong_with(scope, headers)
+        if problem is None and self._brings_file(scope) and self.arriving >= MOST_ARRIVING:
+            problem = Problem("E509", f"{MOST_ARRIVING} uploads are arriving already")
         if problem is not None:
             to_login = problem.code == "E502" and _wants_page(scope)
             response = self._to_login(scope) if to_login else refuse(scope["path"], [problem])
             await response(scope, receive, dressed)
             return
+        self.arriving += self._brings_file(scope)
         try:
             await self.app(scope, self._measured(scope, receive), dressed)
         except Exception:
@@ -110,6 +117,8 @@ class Guard:
             if not has_begun:
                 broken = Problem("E511", "the server made a mistake; its log says which")
                 await refuse(scope["path"], [broken])(scope, receive, dressed)
+        finally:
+            self.arriving -= self._brings_file(scope)
 
     def _wrong_with(self, scope: Scope, headers: Headers) -> Problem | None:
         host = headers.get("host", "")
@@ -133,6 +142,9 @@ class Guard:
             return True
         shown = cookie_parser(headers.get("cookie", "")).get(LOGIN_COOKIE, "")
         return same(shown, login_cookie(token))
+
+    def _brings_file(self, scope: Scope) -> bool:
+        return scope["path"] in UPLOADS and scope["method"] == "POST"
 
     def _most(self, scope: Scope) -> int:
         """Bytes of a body; the parts of a form that are not the file are small."""

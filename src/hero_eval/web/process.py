@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -49,6 +51,11 @@ def do(kind: str, arguments: Mapping[str, Any], tell: Tell) -> Any:
     return getattr(import_module(f"hero_eval.web.{module}"), name)(tell, **arguments)
 
 
+def peak() -> int:
+    """The most bytes that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def serve_orders(line: Any) -> None:
     """Until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends us
@@ -62,7 +69,8 @@ def serve_orders(line: Any) -> None:
         except (EOFError, OSError):
             return
         try:
-            say(("done", do(kind, arguments, Telling(say))))
+            found = do(kind, arguments, Telling(say))
+            say(("done", (found, peak())))
         except HeroError as error:
             say(("failed", error))
         except (BrokenPipeError, ConnectionError):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from importlib.util import find_spec
 
 from hero_eval.errors import wrong
 from hero_eval.web.settings import Settings, checked
 
 BACKLOG = 128
+NEEDED = ("fastapi", "uvicorn", "python_multipart", "deltalake", "jinja2", "altair", "vl_convert")
 
 
 def bound(settings: Settings) -> socket.socket:
@@ -39,13 +41,13 @@ def address(taken: socket.socket) -> str:
 def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve until interrupted. `ready` is told the address once it is taken."""
     checked(settings)
-    try:
-        import uvicorn
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise wrong("E410", f"the page needs {', '.join(missing)}. Install: pip install 'hero-eval[web]'")
+    import uvicorn
 
-        from hero_eval.web.app import create_app
-    except ImportError as error:
-        message = f"the page needs {error.name or 'a package'}. Install: pip install 'hero-eval[web]'"
-        raise wrong("E410", message) from error
+    from hero_eval.web.app import create_app
+
     app = create_app(settings)
     taken = bound(settings)
     ready(address(taken))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from hero_eval.errors import HeroError
 from hero_eval.store import delta
 from hero_eval.store.estimates import listed_estimates
 from hero_eval.store.log import Entry, Log, read_log
@@ -99,7 +100,11 @@ class Shelf:
             soon = not self._place.is_local and time.monotonic() - self._looked < REMOTE_PAUSE
             if self._snapshot is not None and soon:
                 return self._snapshot
-            versions = self._versions()
+            try:
+                versions = self._versions()
+            except HeroError:
+                self._tables = {}  # whatever stands there next time is opened anew
+                raise
             self._looked = time.monotonic()
             if self._snapshot is None or self._snapshot.versions != versions:
                 self._snapshot = _read(self._path, versions)

@@ -29,6 +29,9 @@ MOST_JOBS = 500
 RENEW_AFTER = 50
 """Jobs that one process does before a fresh one takes its place, which gives all its memory back."""
 
+LARGEST_PROCESS = 2**30
+"""A process that has grown beyond this is not kept waiting for more work."""
+
 FAILED_FOR = 600.0
 """Seconds after which what failed may be tried again by whoever looks."""
 
@@ -255,7 +258,10 @@ class _Process:
                     text, done, total = found
                     tell(order.id, told=text, done=done, total=total)
                 elif kind == "done":
-                    return kind, (found, len(raw))
+                    result, peak = found
+                    if peak > LARGEST_PROCESS:
+                        self.end()
+                    return kind, (result, len(raw))
                 elif kind == "failed":
                     assert isinstance(found, HeroError)
                     return kind, found
