@@ -583,8 +583,8 @@ def test_only_so_many_uploads_arrive_at_once(empty: httpx.Client, monkeypatch: p
     assert empty.get("/upload").status_code == 200
 
 
-def test_a_store_that_comes_back_is_seen(tmp_path: Path) -> None:
-    """The server would have to be started anew after somebody moved the store for a moment."""
+def test_another_store_in_its_place_is_seen(tmp_path: Path) -> None:
+    """The server would go on showing a store that somebody moved away, or made anew."""
     fill(tmp_path / "store", 1, 40)
     with visiting(Settings(str(tmp_path / "store"))) as client:
         assert "2026-w46" in client.get("/").text
@@ -592,6 +592,9 @@ def test_a_store_that_comes_back_is_seen(tmp_path: Path) -> None:
         gone = client.get("/api/v1/rounds")
         assert gone.status_code == 503
         assert gone.json()["code"] in ("E401", "E406")
+        hero.create_store(tmp_path / "store")
+        assert "Nothing here yet" in client.get("/").text
+        os.rename(tmp_path / "store", tmp_path / "other")
         os.rename(tmp_path / "away", tmp_path / "store")
         assert "2026-w46" in client.get("/").text
 

@@ -148,6 +148,17 @@ def bring_up_to_date(place: Place, table: Any) -> int:
         return int(table.version())
 
 
+def first_commit(place: Place, name: str) -> tuple[int, int] | None:
+    """What tells a table from another that was later made in its place; None if it is gone, or behind a network."""
+    if not place.is_local:
+        return None
+    try:
+        found = os.stat(Path(place.table(name)) / "_delta_log" / f"{0:020}.json")
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def check_format(place: Place, found: str | None) -> None:
     if found is None:
         raise wrong("E401", f"{place.uri} holds Delta tables, but not those of a store. Name another --store.")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hero_eval.errors import HeroError
 from hero_eval.store import delta
 from hero_eval.store.estimates import listed_estimates
 from hero_eval.store.log import Entry, Log, read_log
@@ -92,6 +91,7 @@ class Shelf:
         self._tables: dict[str, Any] = {}
         self._snapshot: Snapshot | None = None
         self._looked = 0.0
+        self._first: tuple[int, int] | None = None
         self._place = delta.place_of(path, None)
 
     def now(self) -> Snapshot:
@@ -100,17 +100,16 @@ class Shelf:
             soon = not self._place.is_local and time.monotonic() - self._looked < REMOTE_PAUSE
             if self._snapshot is not None and soon:
                 return self._snapshot
-            try:
-                versions = self._versions()
-            except HeroError:
-                self._tables = {}  # whatever stands there next time is opened anew
-                raise
+            versions = self._versions()
             self._looked = time.monotonic()
             if self._snapshot is None or self._snapshot.versions != versions:
                 self._snapshot = _read(self._path, versions)
             return self._snapshot
 
     def _versions(self) -> tuple[int, ...]:
+        first = delta.first_commit(self._place, "rounds")
+        if first != self._first:  # another store stands there, or none
+            self._tables, self._snapshot, self._first = {}, None, first
         if not self._tables:
             self._tables = {name: delta.open_table(self._place, name) for name in TABLES}
         return tuple(delta.bring_up_to_date(self._place, self._tables[name]) for name in TABLES)
