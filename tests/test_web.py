@@ -734,11 +734,12 @@ def leader(chance: float, is_clear: bool) -> dict[str, Any]:
 )
 def test_the_verdict_says_who_and_how_sure(chance: float, is_clear: bool, said: str) -> None:
     """A reader who knows no statistics could not say which model is better."""
-    found = {"leaders": {"high": leader(chance, is_clear), "low": None}, "models": [{}, {}]}
+    found = {"leaders": {"high": leader(chance, is_clear), "low": None}, "models": [{"value": 0.3}, {"value": 0.2}]}
     assert verdict(found, "high").startswith(said)
     assert "do not tell" in verdict(found, "low")
     assert "higher" in verdict(found, None)
-    three = {**found, "models": [{}] * 3}
+    three = {**found, "models": [{"value": 0.1}] * 3}
+    assert "name the class" in verdict({**found, "models": [{"value": None}] * 2}, "high")
     assert not is_clear or verdict(three, "high").startswith("new is best, ahead of old.")
 
 

@@ -440,13 +440,18 @@ def _labeler_row(name: str, known: Mapping[str, Any]) -> dict[str, Any]:
 # Backtest
 
 
-def backtested(tell: Tell, store: str, version: int, question: str, level: float) -> Result:
+def backtested(
+    tell: Tell, store: str, version: int, question: str, level: float, positive: str | None = None
+) -> Result:
     """Every method on past rounds whose gold it did not see."""
     opened = hero.open_store(store, version=version)
     entries = [row for row in opened.rounds() if row.question == question]
     read = _read_all(opened, tell, entries)
     result = hero.backtest(
-        list(read.values()), level=level, progress=lambda done, total: tell("Playing past rounds", done, total)
+        list(read.values()),
+        level=level,
+        positive=positive,
+        progress=lambda done, total: tell("Playing past rounds", done, total),
     )
     tell("Drawing", 0, 0)
     drawn = {"backtest": charts.backtest(result)}

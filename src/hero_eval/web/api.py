@@ -176,11 +176,11 @@ def labelers(request: Request, question: Question = None, level: Level = 0.95) -
 
 
 @router.get("/backtest", response_model=shapes.BacktestOut, responses=LATER)
-def backtest(request: Request, question: Question = None, level: Level = 0.95) -> Any:
+def backtest(request: Request, question: Question = None, level: Level = 0.95, positive: Positive = None) -> Any:
     """How far off each method would have been on past rounds."""
     desk = desk_of(request)
     now = desk.shelf.now()
-    return answered(desk.ask(desk.backtest_order(now, needed_question(now, question), level)))
+    return answered(desk.ask(desk.backtest_order(now, needed_question(now, question), level, positive)))
 
 
 @router.get("/jobs", response_model=shapes.JobsOut)

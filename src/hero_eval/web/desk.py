@@ -112,8 +112,8 @@ class Desk:
         arguments = {"question": question, "level": check_level(level)}
         return self._order("labelers", f"Labelers of {question}", now, rows, arguments, people=people)
 
-    def backtest_order(self, now: Snapshot, question: str, level: float) -> Order:
-        arguments = {"question": question, "level": check_level(level)}
+    def backtest_order(self, now: Snapshot, question: str, level: float, positive: str | None = None) -> Order:
+        arguments = {"question": question, "level": check_level(level), "positive": positive}
         return self._order("backtest", f"Backtest of {question}", now, now.rounds(question), arguments)
 
     def course_order(self, now: Snapshot, question: str) -> Order | None:

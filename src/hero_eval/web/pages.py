@@ -45,6 +45,11 @@ Text = Annotated[str, Form()]
 Name = Annotated[str, Query(max_length=200)]
 Question = Annotated[str | None, Query(max_length=200)]
 Level = Annotated[float, Query(gt=0, lt=1)]
+Class = Annotated[str, Query(max_length=500)]
+
+
+def _unless_default(level: float) -> float | None:
+    return None if level == 0.95 else level
 
 
 def page(
@@ -201,6 +206,7 @@ def models(
     baseline: Annotated[str | None, Query(max_length=200)] = None,
     better: Annotated[str | None, Query(max_length=10)] = None,
     level: Level = 0.95,
+    positive: Class = "",
     cluster: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     desk = api.desk_of(request)
@@ -214,12 +220,15 @@ def models(
         rounds = [row.round for row in now.rounds(about)[-2:]]
     if baseline is not None and baseline not in rounds:
         baseline = None
-    order, chosen = desk.models_order(now, rounds, baseline, Choice(level=level, cluster=cluster or None))
+    order, chosen = desk.models_order(
+        now, rounds, baseline, Choice(level=level, positive=positive or None, cluster=cluster or None)
+    )
     answer = desk.ask(order)
     asked = {
         "round": list(round),
         "baseline": baseline,
-        "level": None if level == 0.95 else level,
+        "level": _unless_default(level),
+        "positive": positive,
         "cluster": cluster,
     }
     way = better if better in WAYS else request.cookies.get(_better_cookie(about))
@@ -239,6 +248,7 @@ def models(
         levels=sorted({*LEVELS, level}),
         shown=_models_shown(answer.result, way) if answer.is_there else None,
         cluster=cluster,
+        positive=positive,
         download=lambda file: link("/download", of="models", file=file, **{**asked, "round": rounds}),
         turn=lambda to: link("/models", question=about, better=to, **asked),
         **progress(answer),
@@ -315,12 +325,13 @@ def labelers(request: Request, question: Question = None, level: Level = 0.95) -
 
 
 @router.get("/backtest")
-def backtest(request: Request, question: Question = None, level: Level = 0.95) -> Response:
+def backtest(request: Request, question: Question = None, level: Level = 0.95, positive: Class = "") -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
     about = question_of(now, question)
     with_gold = [row for row in now.rounds(about) if row.gold] if about else []
-    answer = desk.ask(desk.backtest_order(now, about, level)) if about and len(with_gold) >= 2 else None
+    is_enough = about is not None and len(with_gold) >= 2
+    answer = desk.ask(desk.backtest_order(now, about, level, positive or None)) if about and is_enough else None
     return page(
         request,
         "backtest.html",
@@ -329,7 +340,12 @@ def backtest(request: Request, question: Question = None, level: Level = 0.95) -
         now=now,
         question=about,
         n_with_gold=len(with_gold),
-        download=lambda file: link("/download", of="backtest", file=file, question=about),
+        positive=positive,
+        level=level,
+        levels=sorted({*LEVELS, level}),
+        download=lambda file: link(
+            "/download", of="backtest", file=file, question=about, positive=positive, level=_unless_default(level)
+        ),
         **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
     )
 
@@ -485,14 +501,14 @@ def download(
         choice = Choice(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
         order, back, stem = desk.round_order(now, name, choice), "/round", name
     elif of == "models":
-        order, _ = desk.models_order(
-            now, api.compared(now, question, round), baseline, Choice(level=level, cluster=cluster or None)
-        )
+        choice = Choice(level=level, positive=positive or None, cluster=cluster or None)
+        order, _ = desk.models_order(now, api.compared(now, question, round), baseline, choice)
         back, stem = "/models", "models"
     elif of in ("labelers", "backtest"):
         about = api.needed_question(now, question)
-        make = desk.labelers_order if of == "labelers" else desk.backtest_order
-        order, back, stem = make(now, about, level), f"/{of}", of
+        order, back, stem = desk.labelers_order(now, about, level), f"/{of}", of
+        if of == "backtest":
+            order = desk.backtest_order(now, about, level, positive or None)
     else:
         raise wrong("E507", f"there is nothing called {of!r} to download")
     answer = desk.ask(order)

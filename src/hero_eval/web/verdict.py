@@ -23,6 +23,8 @@ def sureness(chance: float) -> str:
 def verdict(found: Mapping[str, Any], better: str | None) -> str:
     """The answer of a comparison in one or two sentences. `better` says whether high or low is good."""
     leader = found["leaders"][better or "high"]
+    if all(row["value"] is None for row in found["models"]):
+        return "None of these models has a number yet. Below the table, name the class to count."
     if leader is None or leader["chance"] is None:
         return "The data do not tell yet which model is better."
     first, second, sure = short(leader["first"]), short(leader["second"]), sureness(leader["chance"])
