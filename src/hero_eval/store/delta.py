@@ -141,11 +141,18 @@ def open_table(place: Place, name: str) -> Any:
         return table
 
 
-def bring_up_to_date(place: Place, table: Any) -> int:
+def bring_up_to_date(place: Place, name: str, table: Any) -> int:
     """Let a table that was opened see what was committed since; its version. Cheap if nothing was."""
+    version = int(table.version())
+    if place.is_local and not _commit_file(place, name, version + 1).exists():  # commits are numbered without gaps
+        return version
     with guarded(place, "looking for changes"):
         table.update_incremental()
         return int(table.version())
+
+
+def _commit_file(place: Place, name: str, version: int) -> Path:
+    return Path(place.table(name)) / "_delta_log" / f"{version:020}.json"
 
 
 def first_commit(place: Place, name: str) -> tuple[int, int] | None:
@@ -153,7 +160,7 @@ def first_commit(place: Place, name: str) -> tuple[int, int] | None:
     if not place.is_local:
         return None
     try:
-        found = os.stat(Path(place.table(name)) / "_delta_log" / f"{0:020}.json")
+        found = _commit_file(place, name, 0).stat()
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns

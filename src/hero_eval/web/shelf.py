@@ -112,7 +112,7 @@ class Shelf:
             self._tables, self._snapshot, self._first = {}, None, first
         if not self._tables:
             self._tables = {name: delta.open_table(self._place, name) for name in TABLES}
-        return tuple(delta.bring_up_to_date(self._place, self._tables[name]) for name in TABLES)
+        return tuple(delta.bring_up_to_date(self._place, name, self._tables[name]) for name in TABLES)
 
 
 def _read(path: str, versions: tuple[int, ...]) -> Snapshot:
