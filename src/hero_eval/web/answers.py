@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hero_eval as hero
-from hero_eval import charts, remedies, words
+from hero_eval import charts, remedies
 from hero_eval.charts.look import Chart, csv_text
 from hero_eval.documents import json_text, plain
-from hero_eval.errors import HeroError, wrong
+from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
-from hero_eval.methods.registry import all_methods
 from hero_eval.over_time import OverTime, reliability_over_time
 from hero_eval.report.contents import Report, Row, Told
 from hero_eval.report.making import report_of
@@ -21,11 +20,10 @@ from hero_eval.report.pages import html
 from hero_eval.report.text import markdown
 from hero_eval.round import common_classes
 from hero_eval.store.estimates import asked_of, make, save
-from hero_eval.store.log import Entry, earlier
+from hero_eval.store.log import Entry
 from hero_eval.web.process import Tell
 from hero_eval.web.rendering import render
 
-MOST_MODELS = 12
 MOST_LABELERS = 300
 """Labelers that the page shows; the files hold all."""
 
@@ -39,12 +37,12 @@ class Result:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def _steps(tell: Tell, text: str) -> Callable[[int, float], None]:
+def steps(tell: Tell, text: str) -> Callable[[int, float], None]:
     """Steps of a climb whose length nobody knows."""
     return lambda step, _change: tell(f"{text}: step {step}", 0, 0)
 
 
-def _pictures(drawn: Mapping[str, Chart]) -> dict[str, str]:
+def pictures(drawn: Mapping[str, Chart]) -> dict[str, str]:
     """Each chart as a picture and as its numbers."""
     files: dict[str, str] = {}
     for name, chart in drawn.items():
@@ -80,7 +78,7 @@ def round_result(
     opened = hero.open_store(store)
     tell("Reading the round and its history", 0, 0)
     asked = asked_of("estimate", name, options)
-    recorded = make(opened, asked, _steps(tell, "Learning from history"), version=version)
+    recorded = make(opened, asked, steps(tell, "Learning from history"), version=version)
     is_saved = saved and _saved(opened, recorded)
     tell("Comparing methods", 0, 0)
     made_from = [("store", f"version {recorded.store_version}, question {recorded.question}")]
@@ -102,7 +100,7 @@ def round_result(
         "report.json": json_text(report.to_dict()) + "\n",
         "methods.csv": _rows_csv(report.rows_name[:-1], report.rows),
         "labelers.csv": _dicts_csv(report.labelers),
-        **_pictures(report.charts),
+        **pictures(report.charts),
     }
     shown = render("parts/round.html", report=report, estimate=report.estimate)
     return Result(dict(plain(document)), shown, files)
@@ -123,7 +121,7 @@ def _round_document(report: Report) -> dict[str, Any]:
         "title": report.title,
         "answer": report.answer,
         "bounds": list(report.estimate.bounds),
-        "estimate": _estimate_document(report.estimate),
+        "estimate": estimate_document(report.estimate),
         "methods": [vars(row) for row in report.rows],
         "skipped": dict(report.skipped),
         "labelers": [dict(row) for row in report.labelers],
@@ -135,7 +133,7 @@ def _round_document(report: Report) -> dict[str, Any]:
     }
 
 
-def _estimate_document(one: Estimate) -> dict[str, Any]:
+def estimate_document(one: Estimate) -> dict[str, Any]:
     low, high = one.interval()
     return {
         "target": one.target,
@@ -163,84 +161,7 @@ def _dicts_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return csv_text({key: [row[key] for row in rows] for key in rows[0]}) if rows else "\n"
 
 
-# Models
-
-
-@dataclass(frozen=True)
-class Gap:
-    """One round minus another: the difference, its interval, and how sure it is that it is above nothing."""
-
-    value: float
-    low: float
-    high: float
-    chance: float
-
-    def turned(self) -> Gap:
-        return Gap(-self.value, -self.high, -self.low, 1.0 - self.chance)
-
-
-def models_compared(
-    tell: Tell, store: str, version: int, rounds: Sequence[str], baseline: str, options: Mapping[str, Any]
-) -> Result:
-    """Models by the same history, each against the baseline, and the first against the second."""
-    opened = hero.open_store(store, version=version)
-    log = opened.log()
-    entries = [log.find(name) for name in rounds]
-    if not 2 <= len(entries) <= MOST_MODELS:
-        raise wrong("E206", f"{len(entries)} rounds are named. Name 2 to {MOST_MODELS} rounds to compare")
-    if len({row.question for row in entries}) > 1:
-        raise wrong("E205", "the rounds answer different questions. Compare rounds of one question")
-    past, is_apart = _common_history(log, entries)
-    read = _read_all(opened, tell, [*entries, *past])
-    history = _learned([read[row.round] for row in past], tell)
-    names = _model_names(entries)
-    tell(f"Estimating {names[entries[0].round]}", 0, len(entries))
-    found = {entries[0].round: hero.estimate_rate(read[entries[0].round], history, **options)}
-    options = _one_method(options, found[entries[0].round])
-    for place, row in enumerate(entries[1:], 1):
-        tell(f"Estimating {names[row.round]}", place, len(entries))
-        found[row.round] = hero.estimate_rate(read[row.round], history, **options)
-    gaps = _Gaps(read, history, options)
-    others = [row for row in entries if row.round != baseline]
-    for place, row in enumerate(others):
-        tell(f"Comparing with {names[baseline]}", place, len(others))
-        gaps(row.round, baseline)
-    tell("Drawing", 0, 0)
-    leaders = {way: _leader(found, gaps, names, way) for way in ("high", "low")}
-    first = found[baseline]
-    told = [one for row in entries for one in told_of(found[row.round].findings, names[row.round])]
-    document: dict[str, Any] = {
-        "question": entries[0].question,
-        "store_version": version,
-        "what": first.what,
-        "bounds": list(first.bounds),
-        "level": first.level,
-        "baseline": baseline,
-        "history": [row.round for row in past],
-        "history_is_apart": is_apart,
-        "models": [_model_row(row, found[row.round], gaps, baseline, names) for row in entries],
-        "leaders": leaders,
-        "findings": findings_document(_once(told)),
-    }
-    by_name = {names[row.round]: found[row.round] for row in entries}
-    drawn = {"models": charts.estimates(by_name, "model")}
-    against = {names[row.round]: gaps.estimates[row.round, baseline] for row in others}
-    drawn["differences"] = charts.differences(against, names[baseline])
-    document["charts"] = {name: chart.title for name, chart in drawn.items()}
-    files = {**_pictures(drawn), "models.csv": csv_text(_model_columns(document["models"]))}
-    return Result(dict(plain(document)), "", files)
-
-
-def _common_history(log: Any, entries: Sequence[Entry]) -> tuple[list[Entry], bool]:
-    """Rounds before the latest of these, the compared ones left out; with them if nobody else has gold."""
-    newest = max(entries, key=lambda row: row.place_in_time)
-    past = [row for row in earlier(log, newest) if row.question == newest.question]
-    compared = {row.round for row in entries}
-    apart = [row for row in past if row.round not in compared]
-    return (apart, True) if any(row.gold for row in apart) else (past, False)
-
-
-def _read_all(store: hero.Store, tell: Tell, entries: Sequence[Entry]) -> dict[str, hero.Round]:
+def read_all(store: hero.Store, tell: Tell, entries: Sequence[Entry]) -> dict[str, hero.Round]:
     wanted = {row.round: row for row in entries}
     read = {}
     for place, (name, row) in enumerate(wanted.items()):
@@ -249,108 +170,12 @@ def _read_all(store: hero.Store, tell: Tell, entries: Sequence[Entry]) -> dict[s
     return read
 
 
-def _learned(past: Sequence[hero.Round], tell: Tell) -> Any:
-    """History fitted once for all; as it is if it cannot be fitted, so that methods without it can answer."""
-    if not past:
-        return None
-    try:
-        return hero.fit_reliability(list(past), progress=_steps(tell, "Learning from history"))
-    except hero.SupportError:
-        return list(past)
-
-
-def _one_method(options: Mapping[str, Any], first: Estimate) -> Mapping[str, Any]:
-    """What the data chose for the first model is taken for all: to try methods anew for each costs time, and numbers
-    by different methods are not alike. A method that needs covariates chooses these anew."""
-    known = all_methods().get(first.method)
-    return options if known is None or "covariates" in known.needs else {**options, "method": first.method}
-
-
-def _model_names(entries: Sequence[Entry]) -> dict[str, str]:
-    """What each round is called among these: its model, with the round where a model comes twice."""
-    models = [row.model for row in entries]
-    return {
-        row.round: row.model if row.model and models.count(row.model) == 1 else f"{row.model or 'round'} {row.round}"
-        for row in entries
-    }
-
-
-class _Gaps:
-    """Differences between rounds, each worked out once."""
-
-    def __init__(self, read: Mapping[str, hero.Round], history: Any, options: Mapping[str, Any]) -> None:
-        self._read, self._history, self._options = read, history, options
-        self.estimates: dict[tuple[str, str], Estimate] = {}
-
-    def __call__(self, a: str, b: str) -> Gap:
-        if (b, a) in self.estimates:
-            return self(b, a).turned()
-        if (a, b) not in self.estimates:
-            self.estimates[a, b] = hero.estimate_difference(
-                self._read[a], self._read[b], self._history, **self._options
-            )
-        one = self.estimates[a, b]
-        return Gap(one.value, *one.interval(), one.probability_above(0.0))
-
-
-def _leader(found: Mapping[str, Estimate], gaps: _Gaps, names: Mapping[str, str], way: str) -> dict[str, Any] | None:
-    """The first, the second, and how sure the order of these two is; None if fewer than two have a number."""
-    known = [(one.value, name) for name, one in found.items() if math.isfinite(one.value)]
-    if len(known) < 2:
-        return None
-    known.sort(key=lambda pair: -pair[0] if way == "high" else pair[0])
-    first, second = known[0][1], known[1][1]
-    gap = gaps(first, second)
-    gap = gap if way == "high" else gap.turned()
-    return {
-        "first": names[first],
-        "second": names[second],
-        "chance": gap.chance,
-        "low": gap.low,
-        "high": gap.high,
-        "is_clear": gap.low > 0.0,
-    }
-
-
-def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Mapping[str, str]) -> dict[str, Any]:
-    gap = None if row.round == baseline else gaps(row.round, baseline)
-    return {
-        "model": names[row.round],
-        "round": row.round,
-        "date": row.date.isoformat(),
-        **_estimate_document(one),
-        "is_baseline": gap is None,
-        "difference": None if gap is None else {"value": gap.value, "low": gap.low, "high": gap.high},
-        "chance_higher": None if gap is None else gap.chance,
-    }
-
-
-def _model_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    names = ("model", "round", "date", "value", "low", "high", "std_error", "method", "n_items", "chance_higher")
-    columns = {name: [row[name] for row in rows] for name in names}
-    for part in ("value", "low", "high"):
-        columns[f"difference_{part}"] = [(row["difference"] or {}).get(part) for row in rows]
-    return columns
-
-
-def _once(told: Sequence[Told]) -> list[Told]:
-    """Findings that several models share are said once, of all; warnings first."""
-    seen: dict[tuple[str, str], list[Told]] = {}
-    for one in told:
-        seen.setdefault((one.finding.code, one.finding.message), []).append(one)
-    merged = [
-        of[0] if len(of) == 1 else Told(of[0].finding, of[0].remedy, words.join([one.concerns for one in of]))
-        for of in seen.values()
-    ]
-    return sorted(merged, key=lambda one: one.finding.severity != "warning")
-
-
 def course(tell: Tell, points: Sequence[Mapping[str, Any]], what: str, bounds: tuple[float, float]) -> Result:
     """Numbers that were recorded, drawn over rounds."""
     tell("Drawing", 0, 0)
     chart = charts.over_rounds([charts.RoundValue(**point) for point in points], what=what, bounds=bounds)
     shown = render("parts/figure.html", chart=chart)
-    return Result({"charts": {"course": chart.title}}, shown, _pictures({"course": chart}))
+    return Result({"charts": {"course": chart.title}}, shown, pictures({"course": chart}))
 
 
 # Labelers
@@ -362,7 +187,7 @@ def labelers_over_time(
     """Every labeler round by round, on the gold of each round, and who drifts."""
     opened = hero.open_store(store, version=version)
     entries = [row for row in opened.rounds() if row.question == question]
-    read = _read_all(opened, tell, [row for row in entries if row.gold])
+    read = read_all(opened, tell, [row for row in entries if row.gold])
     tell("Learning from each round", 0, 0)
     result = reliability_over_time(list(read.values()), level)
     tell("Drawing", 0, 0)
@@ -389,7 +214,7 @@ def labelers_over_time(
         level=level,
         floor=_floor(result),
     )
-    files = {"labelers.csv": csv_text(result.frame("pyarrow").to_pydict()), **_pictures({"over-time": chart})}
+    files = {"labelers.csv": csv_text(result.frame("pyarrow").to_pydict()), **pictures({"over-time": chart})}
     return Result(document, shown, files)
 
 
@@ -446,7 +271,7 @@ def backtested(
     """Every method on past rounds whose gold it did not see."""
     opened = hero.open_store(store, version=version)
     entries = [row for row in opened.rounds() if row.question == question]
-    read = _read_all(opened, tell, entries)
+    read = read_all(opened, tell, entries)
     result = hero.backtest(
         list(read.values()),
         level=level,
@@ -472,6 +297,6 @@ def backtested(
     files = {
         "plays.csv": csv_text(result.frame("pyarrow").to_pydict()),
         "methods.csv": csv_text(result.summary("pyarrow").to_pydict()),
-        **_pictures(drawn),
+        **pictures(drawn),
     }
     return Result(document, shown, files)

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from hero_eval import __version__
 from hero_eval.errors import HeroError, Problem, wrong
-from hero_eval.web import api, pages
+from hero_eval.web import api, download_pages, login_pages, pages, upload_pages
 from hero_eval.web.desk import Desk
 from hero_eval.web.guard import Guard
 from hero_eval.web.settings import Settings, checked
@@ -54,7 +54,8 @@ def create_app(settings: Settings) -> FastAPI:
     made.state.desk = desk
     made.add_middleware(Guard, settings=settings)
     made.include_router(api.router)
-    made.include_router(pages.router)
+    for room in (pages, upload_pages, download_pages, login_pages):
+        made.include_router(room.router)
     made.add_api_route("/static/{name}", _asset, include_in_schema=False)
     made.add_exception_handler(HeroError, _hero_error)
     made.add_exception_handler(RequestValidationError, _invalid)

@@ -2,96 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import math
-import re
-import secrets
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import UploadFile
 
 from hero_eval import words
-from hero_eval.charts.look import csv_text
-from hero_eval.documents import json_text, plain
-from hero_eval.errors import Problem, wrong
+from hero_eval.errors import HeroError
 from hero_eval.methods.registry import all_methods
-from hero_eval.reading.exports.imports import TOOLS
 from hero_eval.report.contents import Row, Told
 from hero_eval.report.pages import axis
 from hero_eval.store.log import Entry
-from hero_eval.web import api, guard
+from hero_eval.web import api
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
-from hero_eval.web.forms import about_from, split
-from hero_eval.web.refusals import error_document
-from hero_eval.web.rendering import link, render
+from hero_eval.web.forms import split
+from hero_eval.web.frame import Class, Level, Name, Question, Text, check_form, local, page, progress, set_cookie
+from hero_eval.web.rendering import link
 from hero_eval.web.shelf import Snapshot
-from hero_eval.web.uploads import KINDS
 from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
-from hero_eval.web.work import Order
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 LEVELS = (0.8, 0.9, 0.95, 0.99)
 YEAR = 365 * 86400
-WAIT_AFTER_WRONG = 0.5
-"""Seconds that a wrong token costs."""
-
-Text = Annotated[str, Form()]
-Name = Annotated[str, Query(max_length=200)]
-Question = Annotated[str | None, Query(max_length=200)]
-Level = Annotated[float, Query(gt=0, lt=1)]
-Class = Annotated[str, Query(max_length=500)]
 
 
 def _unless_default(level: float) -> float | None:
     return None if level == 0.95 else level
-
-
-def page(
-    request: Request, template: str, title: str, here: str | None = None, status: int = 200, **known: Any
-) -> HTMLResponse:
-    """A page of the site, with a visitor's cookie and the token for its forms."""
-    desk = api.desk_of(request)
-    visit = request.cookies.get(guard.VISIT_COOKIE) or secrets.token_urlsafe(24)
-    place = PurePosixPath(desk.settings.store).name or desk.settings.store
-    shown = render(
-        template,
-        title=title,
-        here=here,
-        place=place,
-        form_token=guard.form_token(desk.secret, visit),
-        can_leave=desk.settings.token is not None,
-        back=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-        **known,
-    )
-    response = HTMLResponse(shown, status)
-    if guard.VISIT_COOKIE not in request.cookies:
-        _set_cookie(request, response, guard.VISIT_COOKIE, visit)
-    return response
-
-
-def _set_cookie(request: Request, response: Response, name: str, value: str, seconds: int | None = None) -> None:
-    response.set_cookie(
-        name, value, max_age=seconds, httponly=True, samesite="strict", secure=request.url.scheme == "https", path="/"
-    )
-
-
-def check_form(request: Request, given: str) -> None:
-    """E503 unless the form is one of ours, shown to this visitor."""
-    visit = request.cookies.get(guard.VISIT_COOKIE, "")
-    if not visit or not guard.same(given, guard.form_token(api.desk_of(request).secret, visit)):
-        raise wrong("E503", "this form was not shown to you by this server, or the server was started anew since")
-
-
-def progress(answer: Answer) -> dict[str, Any]:
-    """What a page shows of work: the job, and its error if it failed."""
-    failed = error_document(answer.job.problems) if answer.job.state == "failed" else None
-    return {"job": answer.job, "failed": failed, "result": answer.result}
 
 
 # Rounds
@@ -111,11 +50,9 @@ def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
     bars = {row.round: _bar(now, row) for row in rows}
     known = [one for one in bars.values() if one is not None]
     bounds = _bounds(now, rows)
-    order = desk.course_order(now, question)
-    drawn = desk.ask(order) if order is not None else None
-    under_way = [
-        desk.work.job(desk.round_order(now, row.round, Choice()).id) for row in rows if bars[row.round] is None
-    ]
+    drawn = _drawn(desk, now, question)
+    missing = [row for row in rows if row.round not in now.headlines]
+    under_way = [desk.work.job(desk.round_order(now, row.round, Choice()).id) for row in missing]
     jobs = [*under_way, drawn.job if drawn is not None else None]
     return {
         "job": next((one for one in jobs if one is not None and not one.is_over), None),
@@ -128,6 +65,15 @@ def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
         "what": next((now.headlines[row.round].what for row in rows if row.round in now.headlines), None),
         "drawn": drawn.result.html if drawn is not None and drawn.is_there else None,
     }
+
+
+def _drawn(desk: Desk, now: Snapshot, question: str) -> Answer | None:
+    """The course of recorded numbers; None if there is none to draw, or everybody is busy."""
+    order = desk.course_order(now, question)
+    try:
+        return desk.ask(order) if order is not None else None
+    except HeroError:
+        return None
 
 
 def _bar(now: Snapshot, row: Entry) -> Row | None:
@@ -254,7 +200,7 @@ def models(
         **progress(answer),
     )
     if better in WAYS:
-        _set_cookie(request, response, _better_cookie(about), better or "", YEAR)
+        set_cookie(request, response, _better_cookie(about), better or "", YEAR)
     return response
 
 
@@ -319,7 +265,7 @@ def labelers(request: Request, question: Question = None, level: Level = 0.95) -
         "labelers",
         now=now,
         question=about,
-        download=lambda file: link("/download", of="labelers", file=file, question=about),
+        download=lambda file: link("/download", of="labelers", file=file, question=about, level=_unless_default(level)),
         **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
     )
 
@@ -330,8 +276,9 @@ def backtest(request: Request, question: Question = None, level: Level = 0.95, p
     now = desk.shelf.now()
     about = question_of(now, question)
     with_gold = [row for row in now.rounds(about) if row.gold] if about else []
-    is_enough = about is not None and len(with_gold) >= 2
-    answer = desk.ask(desk.backtest_order(now, about, level, positive or None)) if about and is_enough else None
+    answer = None
+    if about is not None and len(with_gold) >= 2:
+        answer = desk.ask(desk.backtest_order(now, about, level, positive or None))
     return page(
         request,
         "backtest.html",
@@ -355,238 +302,7 @@ def retry(request: Request, id: Text, back: Text, form_token: Text = "") -> Resp
     """Forget a failure, so that the page asks anew."""
     check_form(request, form_token)
     api.desk_of(request).work.forget(id)
-    return RedirectResponse(_local(back), 303)
-
-
-def _local(place: str) -> str:
-    """A place on this server; the start page for whatever else somebody wrote into a link."""
-    is_ours = place.startswith("/") and not place.startswith(("//", "/\\")) and place.isprintable()
-    return place if is_ours else "/"
-
-
-# Upload
-
-
-@router.get("/upload")
-def upload(request: Request) -> Response:
-    desk = api.desk_of(request)
-    return page(
-        request,
-        "upload.html",
-        "Add a round",
-        "upload",
-        now=desk.shelf.now(),
-        said=_as_said({}),
-        kinds=KINDS,
-        tools=list(TOOLS),
-        most=desk.settings.max_upload,
-    )
-
-
-FIELDS = ("round", "question", "model", "date", "tool", "fields", "experts", "classes", "positive", "columns")
-
-
-@router.post("/upload")
-async def take(request: Request) -> Response:
-    """Keep the file aside and show what it holds."""
-    from fastapi.concurrency import run_in_threadpool
-
-    async with request.form(max_files=1, max_fields=40, max_part_size=20_000) as form:
-        said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
-        check_form(request, str(form.get("form_token") or ""))
-        file = form.get("file")
-        if not isinstance(file, UploadFile) or not file.filename:
-            raise wrong("E508", "no file was chosen")
-        desk = api.desk_of(request)
-        found = await run_in_threadpool(_keep, desk, file, said)
-    return RedirectResponse(link("/upload/preview", id=found.id), 303)
-
-
-def _keep(desk: Desk, file: UploadFile, said: Mapping[str, str]) -> Any:
-    return desk.uploads.take(file.filename, file.file, about_from(said))
-
-
-@router.get("/upload/preview")
-def preview(request: Request, id: Annotated[str, Query(max_length=100)]) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
-    found = desk.uploads.find(id)
-    if found.is_added:
-        return RedirectResponse(link("/round", name=found.about["round"]), 303)
-    answer = desk.ask(desk.preview_order(now, found))
-    return page(
-        request,
-        "preview.html",
-        f"Preview of {found.name}",
-        "upload",
-        now=now,
-        upload=found,
-        said=_as_said(found.about),
-        tools=list(TOOLS),
-        preview=api.with_remedies(answer.result.document) if answer.is_there else None,
-        **progress(answer),
-    )
-
-
-def _as_said(about: Mapping[str, Any]) -> dict[str, str]:
-    """What was said, as a form shows it."""
-    texts = {key: ", ".join(of) if isinstance(of, list) else of for key, of in about.items() if key != "columns"}
-    texts["columns"] = ", ".join(f"{ours}={theirs}" for ours, theirs in about.get("columns", {}).items())
-    return {name: str(texts.get(name, "")) for name in (*FIELDS, "gold_source")}
-
-
-@router.post("/upload/change")
-async def change(request: Request) -> Response:
-    """Say something else about the file, and look again."""
-    async with request.form(max_files=0, max_fields=40, max_part_size=20_000) as form:
-        said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
-        id, token = str(form.get("id") or ""), str(form.get("form_token") or "")
-    check_form(request, token)
-    api.desk_of(request).uploads.change(id, about_from(said))
-    return RedirectResponse(link("/upload/preview", id=id), 303)
-
-
-@router.post("/upload/confirm")
-def confirm(request: Request, id: Text, form_token: Text = "") -> Response:
-    check_form(request, form_token)
-    desk = api.desk_of(request)
-    desk.ask(desk.add_order(desk.uploads.find(id)))
-    return RedirectResponse(link("/upload/adding", id=id), 303)
-
-
-@router.get("/upload/adding")
-def adding(request: Request, id: Annotated[str, Query(max_length=100)]) -> Response:
-    """Until it is in the store; then its page."""
-    desk = api.desk_of(request)
-    found = desk.uploads.find(id)
-    answer = desk.ask(desk.add_order(found))
-    if answer.is_there:
-        desk.uploads.added(id)
-        return RedirectResponse(link("/round", name=answer.result.document["round"]), 303)
-    return page(request, "adding.html", f"Adding {found.name}", "upload", upload=found, **progress(answer))
-
-
-@router.post("/upload/drop")
-def drop(request: Request, id: Text, form_token: Text = "") -> Response:
-    check_form(request, form_token)
-    api.desk_of(request).uploads.drop(id)
-    return RedirectResponse("/upload", 303)
-
-
-# Downloads
-
-
-@router.get("/download")
-def download(
-    request: Request,
-    of: Annotated[str, Query(max_length=20)],
-    file: Annotated[str, Query(max_length=100)],
-    name: Name = "",
-    question: Question = None,
-    round: Annotated[list[str], Query(max_length=12)] = [],  # noqa: B006
-    baseline: Annotated[str | None, Query(max_length=200)] = None,
-    method: str = "",
-    covariates: str = "",
-    level: Level = 0.95,
-    positive: str = "",
-    cluster: str = "",
-) -> Response:
-    """A file of something that is shown; back to its page if it is not worked out yet."""
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
-    if of == "rounds":
-        return _attachment(file, _rounds_file(now, file), "rounds")
-    order: Order
-    if of == "round":
-        choice = Choice(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
-        order, back, stem = desk.round_order(now, name, choice), "/round", name
-    elif of == "models":
-        choice = Choice(level=level, positive=positive or None, cluster=cluster or None)
-        order, _ = desk.models_order(now, api.compared(now, question, round), baseline, choice)
-        back, stem = "/models", "models"
-    elif of in ("labelers", "backtest"):
-        about = api.needed_question(now, question)
-        order, back, stem = desk.labelers_order(now, about, level), f"/{of}", of
-        if of == "backtest":
-            order = desk.backtest_order(now, about, level, positive or None)
-    else:
-        raise wrong("E507", f"there is nothing called {of!r} to download")
-    answer = desk.ask(order)
-    answer.raise_failure()
-    if not answer.is_there:
-        kept = [(key, value) for key, value in request.query_params.multi_items() if key not in ("of", "file")]
-        return RedirectResponse(f"{back}?{urlencode(kept)}", 303)
-    files = {**answer.result.files, f"{of}.json": json_text(answer.result.document) + "\n"}
-    if file not in files:
-        raise wrong("E507", f"there is no file {file[:60]!r}. There are: {', '.join(sorted(files))}")
-    return _attachment(file, files[file], stem)
-
-
-def _rounds_file(now: Snapshot, file: str) -> str:
-    rows = [plain(_flat(api.round_document(now, row))) for row in now.rounds()]
-    if file == "rounds.json":
-        return json_text({"store_version": now.version, "rounds": rows}) + "\n"
-    if file == "rounds.csv":
-        return csv_text({key: [row[key] for row in rows] for key in rows[0]}) if rows else "\n"
-    raise wrong("E507", f"there is no file {file[:60]!r}. There are: rounds.csv, rounds.json")
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    headline = row["headline"] or {}
-    kept = {key: of for key, of in row.items() if key != "headline"}
-    return kept | {"date": str(row["date"])} | {key: headline.get(key) for key in ("value", "low", "high", "method")}
-
-
-MEDIA = {
-    ".html": "text/html; charset=utf-8",
-    ".md": "text/markdown; charset=utf-8",
-    ".json": "application/json",
-    ".csv": "text/csv; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-
-
-def _attachment(file: str, text: str, stem: str) -> Response:
-    """To be saved, not opened here; and if it is opened here, it may do nothing."""
-    plain_stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-.")[:80] or "hero"
-    base, dot, ending = file.rpartition(".")
-    called = file if base == plain_stem else f"{plain_stem}-{file}"
-    headers = {
-        "Content-Disposition": f'attachment; filename="{called}"',
-        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
-    }
-    return Response(text, media_type=MEDIA[f"{dot}{ending}"], headers=headers)
-
-
-# Coming in
-
-
-@router.get("/login")
-def login(request: Request, next: str = "/") -> Response:
-    return page(request, "login.html", "Log in", next=_local(next), error=None)
-
-
-@router.post("/login")
-async def log_in(request: Request) -> Response:
-    async with request.form(max_files=0, max_fields=10, max_part_size=2_000) as form:
-        given, next, ours = (str(form.get(name) or "") for name in ("token", "next", "form_token"))
-    check_form(request, ours)
-    token = api.desk_of(request).settings.token
-    if token is None or not guard.same(given.strip(), token):
-        await asyncio.sleep(WAIT_AFTER_WRONG)
-        error = error_document([Problem("E502", "the token is wrong")])
-        return page(request, "login.html", "Log in", status=401, next=_local(next), error=error)
-    response = RedirectResponse(_local(next or "/"), 303)
-    _set_cookie(request, response, guard.LOGIN_COOKIE, guard.login_cookie(token))
-    return response
-
-
-@router.post("/logout")
-def log_out(request: Request, form_token: Text = "") -> Response:
-    check_form(request, form_token)
-    response = RedirectResponse("/login", 303)
-    response.delete_cookie(guard.LOGIN_COOKIE, path="/")
-    return response
+    return RedirectResponse(local(back), 303)
 
 
 @router.get("/api")

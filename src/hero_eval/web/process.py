@@ -16,7 +16,7 @@ from hero_eval.errors import HeroError
 
 WORK: Mapping[str, tuple[str, str]] = {
     "round": ("answers", "round_result"),
-    "models": ("answers", "models_compared"),
+    "models": ("comparing", "models_compared"),
     "labelers": ("answers", "labelers_over_time"),
     "backtest": ("answers", "backtested"),
     "course": ("answers", "course"),
