@@ -110,6 +110,13 @@ def test_pictures_are_fresh(name: str) -> None:
     assert text_of(DOCS / "pictures" / name) == drawn, "bring it up to date: python docs/make_pictures.py"
 
 
+@pytest.mark.parametrize("name", list(make_pictures.CHARTS))
+def test_charts_show_the_numbers_of_today(name: str) -> None:
+    """A page would show a picture of results that the code no longer gives."""
+    kept = text_of(DOCS / "pictures" / name)
+    assert kept.endswith(make_pictures.ending(make_pictures.CHARTS[name]())), "run docs/make_pictures.py"
+
+
 @named(PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
