@@ -63,6 +63,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/spark_cluster.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/report.py
 
 clean:
 	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
