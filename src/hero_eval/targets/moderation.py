@@ -22,8 +22,8 @@ from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
-from hero_eval.targets.intervals import interval_kind
-from hero_eval.targets.question import Current, History, Options, Question, ask, edge_floor, require_round, unique
+from hero_eval.targets.intervals import edge_floor, interval_kind
+from hero_eval.targets.question import Current, History, Options, Question, ask, require_round, unique
 from hero_eval.targets.rate import rate_contrast
 
 

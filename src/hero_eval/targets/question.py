@@ -26,12 +26,20 @@ from hero_eval.model.em import EMOptions
 from hero_eval.model.guards import Transport
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.score import EDGE_ITEMS
 from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
 from hero_eval.round import Round, common_classes
 from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
-from hero_eval.targets.intervals import INTERVALS, drift_curve, gold_freedom, interval_kind, profile_curve
+from hero_eval.targets.intervals import (
+    INTERVALS,
+    drift_curve,
+    edge_floor,
+    gold_freedom,
+    interval_kind,
+    profile_curve,
+)
 
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
@@ -286,7 +294,7 @@ class Question:
             freedom = math.inf if kind == "paper" else self.freedom
             curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
             for end in bounds if floor > 0 else ():
-                if known and abs(value - end) <= _TOUCH * (bounds[1] - bounds[0]):
+                if known and abs(value - end) <= max(_TOUCH, EDGE_ITEMS / n_items) * (bounds[1] - bounds[0]):
                     curve = Touching(curve, end)
         return Estimate(
             target=target,
@@ -318,13 +326,6 @@ class Question:
         """How many clusters the current items make."""
         clusters = [units for units in (current.units(True) for current in self.currents) if units is not None]
         return len(np.unique(np.concatenate(clusters).astype(str)))
-
-
-def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
-    """Nobody is surer of a rate on the edge than by having seen this many items outright."""
-    span = bounds[1] - bounds[0]
-    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
-    return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
 
 
 def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
