@@ -24,21 +24,23 @@ FLOW: dict[str, set[str]] = {
     "errors": set(),
     "findings": set(),
     "documents": set(),
+    "display": set(),
     "frames": {"errors"},
     "remedies": set(),
     "words": {"estimate", "targets"},
     "reading": _BASE,
-    "round": {*_BASE, "reading"},
+    "round": {*_BASE, "display", "reading"},
     "engines": {*_BASE, "model", "reading", "round"},
     "confidence": {"model"},
-    "estimate": {*_BASE, "confidence", "documents", "model"},
+    "estimate": {*_BASE, "confidence", "display", "documents", "model"},
     "methods": {*_BASE, "model"},
-    "reliability": {*_BASE, "engines", "frames", "methods", "model", "round"},
+    "reliability": {*_BASE, "display", "engines", "frames", "methods", "model", "round"},
     "covariates": {*_BASE, "engines", "methods", "model", "round"},
     "targets": {
         *_BASE,
         "confidence",
         "covariates",
+        "display",
         "engines",
         "estimate",
         "frames",
@@ -68,8 +70,14 @@ FLOW: dict[str, set[str]] = {
 """Which rooms each room may import, besides itself. Rooms that only render may import all but the command."""
 
 RENDERS = {"charts", "cli", "report", "web"}
-BACK_DOORS = {("reading/tables.py", "round"), ("reading/tables.py", "engines"), ("estimate.py", "report")}
-"""`read_round` makes a Round, here or on an engine; `Estimate.report` writes a report. They load these when called."""
+BACK_DOORS = {
+    ("reading/tables.py", "round"),
+    ("reading/tables.py", "engines"),
+    ("estimate.py", "report"),
+    ("display.py", "report"),
+}
+"""`read_round` makes a Round, here or on an engine; estimates write reports, and notebooks show results by the reports'
+templates. Each loads these when called."""
 
 HEAVY = (
     "numpy",

@@ -854,8 +854,10 @@ def test_html_shows_hostile_names_as_text() -> None:
 
 
 def test_html_of_an_unknown_number(pair: Pair) -> None:
-    """A result without a number could not be shown."""
-    assert "nan" in results(pair)["nominal"]._repr_html_()
+    """A result without a number could not be shown, or would be shown as one."""
+    page = results(pair)["nominal"]._repr_html_()
+    assert "No class is named positive" in page
+    assert "nan" not in page
 
 
 # Keeping results

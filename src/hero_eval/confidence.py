@@ -244,10 +244,18 @@ def drifting(
     """
     steps = special.stdtrit(_DRIFT_FREEDOM, (np.arange(_DRIFT_POINTS) + 0.5) / _DRIFT_POINTS)
     error = math.sqrt(max(noise, 1e-12))
-    shares = np.zeros_like(_GRID)
-    for size, weight in zip(sizes, weights, strict=True):
-        where = np.array([shifted(float(size * step)) for step in steps])
-        gap = (_GRID[None, :] - where[:, None]) / error
-        part = special.ndtr(gap) if math.isinf(freedom) else special.stdtr(freedom, gap)
-        shares += weight * part.mean(axis=0)
+    where = np.array([[shifted(float(size * step)) for step in steps] for size in sizes])
+    mass = _binned(where.ravel(), np.repeat(weights / _DRIFT_POINTS, _DRIFT_POINTS))
+    gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
+    blur = special.ndtr(gap) if math.isinf(freedom) else special.stdtr(freedom, gap)
+    shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
     return Tabulated(_GRID + (centre - shifted(0.0)), shares / shares[-1], bounds, n_items)
+
+
+def _binned(where: Floats, weights: Floats) -> Floats:
+    """The weights laid on the grid's points, each shared by its two neighbours."""
+    place = np.clip((where - _GRID[0]) / (_GRID[1] - _GRID[0]), 0.0, len(_GRID) - 1.001)
+    left = place.astype(np.int64)
+    share = place - left
+    out = np.bincount(left, weights * (1.0 - share), len(_GRID)) + np.bincount(left + 1, weights * share, len(_GRID))
+    return np.asarray(out, dtype=np.float64)

@@ -7,7 +7,6 @@ id together.
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.confidence import Curve
+from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
@@ -40,6 +40,17 @@ class Part:
     distinct: bool = True
     times: Floats | None = None
     """Where a value stands for several items (it is then the root of the sum of their squares): how many."""
+    by_mean: Floats | None = None
+    """What of the values goes through the historical mean of covariates, where that is known apart."""
+
+    def __add__(self, other: Part) -> Part:
+        """The same items' influences on a sum."""
+        known = [part.by_mean for part in (self, other) if part.by_mean is not None]
+        return replace(self, values=self.values + other.values, by_mean=sum(known[1:], known[0]) if known else None)
+
+    def __mul__(self, factor: float) -> Part:
+        by_mean = None if self.by_mean is None else factor * self.by_mean
+        return replace(self, values=factor * self.values, by_mean=by_mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +65,14 @@ class Influence:
             for position, mine in enumerate(merged):
                 same_items = mine.ids is part.ids and len(mine.values) == len(part.values)
                 if mine.source == part.source and same_items:
-                    merged[position] = replace(mine, values=mine.values + part.values)
+                    merged[position] = mine + part
                     break
             else:
                 merged.append(part)
         return Influence(tuple(merged))
 
     def __mul__(self, factor: float) -> Influence:
-        return Influence(tuple(replace(part, values=factor * part.values) for part in self.parts))
+        return Influence(tuple(part * factor for part in self.parts))
 
     __rmul__ = __mul__
 
@@ -90,9 +101,18 @@ class Influence:
         return cubes / squares**1.5 if squares > 0 else 0.0
 
     def variance_by_source(self) -> dict[str, float]:
-        """What each source adds to the variance: where the width of an interval comes from."""
+        """What each source adds to the variance: where the width of an interval comes from.
+
+        Of history, what comes by the covariates' mean is told apart as `covariates` where it is known.
+        """
         sources = sorted({part.source for part in self.parts})
-        return {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+        found = {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+        past = [part for part in self.parts if part.source == "history"]
+        if len(past) == 1 and past[0].by_mean is not None and (past[0].ids is None or past[0].distinct):
+            by_mean = float(past[0].values @ past[0].by_mean)
+            if 0.0 < by_mean < found["history"]:  # else the two offset each other, and no share is either's own
+                found |= {"history": found["history"] - by_mean, "covariates": by_mean}
+        return found
 
     def _source_units(self, source: str) -> Floats:
         parts = [part for part in self.parts if part.source == source]
@@ -119,7 +139,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Displayed):
     """A value with its standard error and interval.
 
     `target` says which question, `what` which quantity in words; `bounds` is the range the quantity can take;
@@ -227,15 +247,6 @@ class Estimate:
         return (
             f"Estimate({self.what} {self.value:.4f}, {self.level:.0%} interval {low:.4f} to {high:.4f}, {self.method}, "
             f"{self.n_items} items, {self.n_gold} gold)"
-        )
-
-    def _repr_html_(self) -> str:
-        low, high = self.interval()
-        rows = "".join(f"<li><code>{f.code}</code> {html.escape(f.message)}</li>" for f in self.findings)
-        return (
-            f"<div><b>{html.escape(self.what)}</b>: <b>{self.value:.4f}</b> "
-            f"({self.level:.0%} interval {low:.4f} to {high:.4f}; {html.escape(self.method)}, {self.n_items} items, "
-            f"{self.n_gold} gold)<ul>{rows}</ul></div>"
         )
 
 

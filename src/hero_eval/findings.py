@@ -46,6 +46,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F308": ("warning", "nothing anchors the classes of this method to gold"),
     "F309": ("warning", "outside the usual interval's safe region"),
     "F310": ("warning", "how far rounds drift is not known"),
+    "F311": ("warning", "the interval asked for leaves drift between rounds out"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.display import Displayed
 from hero_eval.engines.counting import count, count_passes, stays
 from hero_eval.engines.memory import Counted
 from hero_eval.engines.passes import Passes, fit_by_passes
@@ -41,7 +41,7 @@ ALARM = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(Displayed):
     """Fitted reliabilities of all labelers of history. Pass it as `history` to estimate without fitting again."""
 
     rounds: tuple[Round, ...]
@@ -167,15 +167,6 @@ class Reliability:
             f"Reliability({len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold; "
             f"{state} after {self.report.n_steps} steps)"
         )
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        rows = ""
-        for values in zip(*columns.values(), strict=True):
-            cells = (f"{v:.3f}" if isinstance(v, float) else html.escape(str(v)) for v in values)
-            rows += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-        return f"<div>{html.escape(repr(self))}<table><tr>{head}</tr>{rows}</table></div>"
 
 
 def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:

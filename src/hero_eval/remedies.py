@@ -95,6 +95,7 @@ FINDINGS: Mapping[str, str] = {
     "F308": "Use a method that uses gold, if there is any.",
     "F309": "Nothing, if the profile interval was used; else take the interval as a lower bound of the doubt.",
     "F310": "Keep at least two past rounds with gold apart, each as a round of its own.",
+    "F311": "Leave `interval` out, or ask for `influence`.",
     "F401": "Nothing, unless you expected the column to vary.",
     "F402": "Nothing; fill the gaps if there are many.",
     "F403": "Use `hero1`. Without `method=` that is done for you.",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.display import Displayed
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.reading.arrays import can_be_covariate, show, take, to_flags, to_numbers, to_texts
@@ -24,7 +24,6 @@ from hero_eval.reading.values import (
     count_of,
     in_class_order,
     is_binary,
-    listed,
     number,
 )
 
@@ -32,7 +31,7 @@ GOLD_PROBABILITY = "gold_probability"
 """The column of items that says how probable it was that an item would be given gold."""
 
 
-class Round:
+class Round(Displayed):
     """One evaluation: who said what about which item, what the expert said, and what is known of the items.
 
     `labels` has the columns item, labeler, label; `gold` item, gold; `items` item and covariates, maybe
@@ -251,19 +250,6 @@ class Round:
             f"Round {self.name!r}: {count_of(self.n_items, 'item')}, {count_of(self.n_labels, 'label')} by "
             f"{count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
         )
-
-    def _repr_html_(self) -> str:
-        facts = {
-            "items": str(self.n_items),
-            "labels": str(self.n_labels),
-            "labelers": f"{len(self.labelers)}: {listed(self.labelers)}",
-            "gold": str(self.n_gold),
-            "answers": listed(self.values),
-            "columns": listed(self.column_names) or "none",
-            **({"notes": " ".join(map(str, self.notes))} if self.notes else {}),
-        }
-        rows = "".join(f"<tr><th>{what}</th><td>{html.escape(fact)}</td></tr>" for what, fact in facts.items())
-        return f"<table><caption>Round {html.escape(self.name)}</caption>{rows}</table>"
 
 
 def spelled(value: object, classes: Sequence[str]) -> str:

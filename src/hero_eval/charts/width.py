@@ -15,6 +15,11 @@ SOURCES = {
         "what history leaves open: reliabilities, covariate means",
         "More gold in past rounds, on items of the same labelers",
     ),
+    "covariates": (
+        "covariate mean",
+        "the covariates' mean, which history knows only so well",
+        "More items in past rounds, even without gold,",
+    ),
     "current": (
         "current sample",
         "the current round's sample of items and labels",
@@ -46,18 +51,35 @@ class WidthPart:
     remedy: str
 
 
+APART = (
+    "reliability",
+    "what history leaves open of the labelers' reliabilities",
+    "More gold in past rounds, on items of the same labelers",
+)
+"""The words for history where the covariates' mean has its own part."""
+
+
 def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
-    """The sources of the variance, largest first; none if nothing is known of it."""
+    """The sources of the variance, largest first; none if nothing is known of it.
+
+    Drift between rounds that nobody could measure has no part: it is not in the interval.
+    """
     found = {source: part for source, part in result.influence.variance_by_source().items() if math.isfinite(part)}
+    if not drift_is_known(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values()):
+        found.pop("rounds")
     total = sum(found.values())
     if math.isnan(result.value) or total <= 0:
         return ()
     parts = []
     for source, variance in sorted(found.items(), key=lambda pair: -pair[1]):
-        name, meaning, remedy = SOURCES.get(source, (source, source, ""))
+        name, meaning, remedy = APART if source == "history" and "covariates" in found else SOURCES[source]
         share = variance / total
         parts.append(WidthPart(source, name, meaning, share, math.sqrt(max(1.0 - share, 0.0)), remedy))
     return tuple(parts)
+
+
+def drift_is_known(result: Estimate) -> bool:
+    return all(finding.code != "F310" for finding in result.findings)
 
 
 def shortening(parts: tuple[WidthPart, ...]) -> str:
@@ -88,6 +110,7 @@ def width(result: Estimate) -> Chart:
     title = f"{_mostly(parts)}"
     low, high = result.interval()
     subtitle = f"Where the {words.percent(result.level)} interval from {low:.3f} to {high:.3f} gets its width"
+    subtitle += "" if drift_is_known(result) else "; drift between rounds is not known and not in it"
     chart = titled(alt.layer(bars, told), title, subtitle, width=360, height={"step": 30})
     return Chart(title, columns, chart)
 

@@ -101,8 +101,3 @@ class LargeRound(Round):
             f"LargeRound {self.name!r} on {self.engine}: {count_of(self.n_items, 'item')}, "
             f"{count_of(self.n_labels, 'label')} by {count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
         )
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<div>{html.escape(repr(self))}</div>"

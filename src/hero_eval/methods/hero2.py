@@ -40,13 +40,14 @@ def hero2(evidence: Evidence) -> Fit:
     assert columns is not None
     carried, ready, control, root = _tilted(evidence)
     inside = edge_point(root.rates, evidence.current.total) if root.on_edge else root.rates
-    current, history, paper = _influences(evidence, carried, ready, control, inside)
+    current, by_reliability, by_mean, paper = _influences(evidence, carried, ready, control, inside)
     return Fit(
         rates=root.rates,
         inside=inside,
         current=current,
-        history=history,
+        history=by_reliability + by_mean,
         paper=paper,
+        by_mean=by_mean,
         on_edge=root.on_edge,
         report=carried.learned.report,
         findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, _penalty(evidence))),
@@ -118,8 +119,9 @@ def ready_covariates(evidence: Evidence) -> Covariates:
 
 def _influences(
     evidence: Evidence, carried: Carried, ready: Covariates, control: Control, at: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Influence of current items (n, K-1), of history items (N, K-1), and the paper's, with all but scores known."""
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Influence of current items (n, K-1), of history items (N, K-1) by the reliabilities and by the covariates' mean,
+    and the paper's, with all but scores known."""
     patterns, history = evidence.current, evidence.history
     assert history is not None
     total = patterns.total
@@ -142,7 +144,7 @@ def _influences(
     gradient = carried.mean_gradients(at) - tilt_gradient(carried, row_along, pilot, pilot_inverse, bend)
     information = carried.learned.information
     by_reliability = information.item_influence(information.solve(gradient) @ inverse)
-    return current, by_reliability + _mean_influence(evidence, ready, control) @ inverse, paper
+    return current, by_reliability, _mean_influence(evidence, ready, control) @ inverse, paper
 
 
 def _mean_influence(evidence: Evidence, ready: Covariates, control: Control) -> Floats:

@@ -18,13 +18,13 @@ from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.between import Between, learn_drift, own_excess
 from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
-from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels
+from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels, read_in_context
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
+from hero_eval.model.score import EDGE_ITEMS, edge_point
 
 LEVELS = (0, 2, 3, 5, 7, 9)
 _OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart
-_EDGE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +94,16 @@ def _fitted(evidence: Evidence) -> Fitted:
         return Fitted(again, evidence.over_both, (), ready)
     chosen = choose_levels(gather_rows(wide, evidence.n_classes), wide.groups, evidence)
     if wide.covariates is None:
-        return Fitted(chosen, False, ())
+        return Fitted(read_in_context(chosen, _OPTIONS), False, ())
     ready = _ready(wide)
     if not ready.kept:
         names = list(wide.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
+        chosen = read_in_context(chosen, _OPTIONS)
         return Fitted(chosen, False, (Finding("F401", message, {"columns": names}),))
     rows = gather_rows(wide, evidence.n_classes, ready)
     fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
+    fit = read_in_context(fit, _OPTIONS)
     shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:
@@ -223,8 +225,9 @@ def hero3(evidence: Evidence) -> Fit:
     between, excess = _between(fit, measured.gradient)
     found = measured.rates
     n_history = wide.n_history
-    edge = bool(found.min() < _EDGE)
-    inside = np.maximum(found, _EDGE) / np.maximum(found, _EDGE).sum() if edge else found
+    n_items = float(wide.current.total)
+    edge = bool(found.min() * n_items < EDGE_ITEMS)
+    inside = edge_point(found, n_items) if edge else found
     return Fit(
         rates=found,
         inside=inside,
@@ -238,6 +241,7 @@ def hero3(evidence: Evidence) -> Fit:
         between=between,
         levels=fit,
         over_both=fitted.over_both,
+        by_mean=fit.rows.patterns.to_items(measured.direct)[:n_history] if fitted.over_both else None,
     )
 
 

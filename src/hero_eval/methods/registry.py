@@ -132,8 +132,8 @@ class Fit:
     """Class rates and each item's influence on rates[1:].
 
     rates (K,); inside (K,) the same, or just off the edge where the rates lie on it; current (n, K-1); history
-    (N, K-1) or None; paper (n, K-1): the influence with reliabilities taken as known. `on_all` tells that n counts
-    the items of `current_all`.
+    (N, K-1) or None; by_mean (N, K-1): what of history's goes through the mean of its covariates; paper (n, K-1): the
+    influence with reliabilities taken as known. `on_all` tells that n counts the items of `current_all`.
     """
 
     rates: Floats
@@ -148,6 +148,7 @@ class Fit:
     between: Between | None = None
     levels: LevelFit | None = None
     over_both: bool = False
+    by_mean: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
-from scipy.special import log_softmax, logsumexp
+from scipy.special import logsumexp
 
+from hero_eval.model.latent import log_shares
 from hero_eval.model.levels import LevelFit, answer_logs, class_shares, expect
 from hero_eval.model.patterns import Floats, Ints
 
@@ -81,7 +82,7 @@ def _marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: fl
     def height(point: Floats) -> float:
         logits = offset.copy()
         logits[:, 1:] += design @ point.T
-        fitted = log_softmax(logits, axis=1)[np.arange(len(gold)), gold]
+        fitted = log_shares(logits, axis=1)[np.arange(len(gold)), gold]
         return float(counts @ fitted - 0.5 * (precision * point**2).sum())
 
     here = height(at)
@@ -107,7 +108,7 @@ def _slopes(
 ) -> tuple[Floats, Floats]:
     logits = offset.copy()
     logits[:, 1:] += design @ at.T
-    share = np.exp(log_softmax(logits, axis=1))[:, 1:]
+    share = np.exp(log_shares(logits, axis=1))[:, 1:]
     n_free = share.shape[1]
     gap = (np.arange(1, n_free + 1) == gold[:, None]) - share
     gradient = ((counts[:, None] * gap).T @ design - precision * at).ravel()
@@ -176,7 +177,7 @@ class Between:
         """(K,) the rates if every item's log-ratios were off by `shift` (K-1,)."""
         logits = np.log(self.shares)
         logits[:, 1:] += shift
-        rates: Floats = self.counts @ np.exp(log_softmax(logits, axis=1)) / self.counts.sum()
+        rates: Floats = self.counts @ np.exp(log_shares(logits, axis=1)) / self.counts.sum()
         return rates
 
     def slopes(self) -> Floats:

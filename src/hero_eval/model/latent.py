@@ -92,6 +92,13 @@ def share_out(joint: Floats) -> tuple[Floats, Floats]:
     return joint, (np.log(total) + top)[:, 0]
 
 
+def log_shares(logits: Floats, axis: int) -> Floats:
+    """Logits as logarithms of shares along `axis`."""
+    shifted = logits - np.maximum.reduce(logits, axis=axis, keepdims=True)
+    out: Floats = shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+    return out
+
+
 def floored_shares(counts: Floats, floor: float, axis: int) -> Floats:
     """Shares along `axis` that maximise sum(counts * log(share)) with every share at least `floor`.
 

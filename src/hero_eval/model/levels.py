@@ -4,15 +4,24 @@ Every item is in a hidden *component*; labelers answer independently given it. T
 
 - one component a class (the paper's): labeler j's answers have free logits in each class, and an item of round r with
   covariates x is of class k with probability softmax(u_rk + x eta_k);
-- levels on a scale, theta_1 < ... < theta_G: labeler j's logits are straight lines alpha_j + beta_j theta, rounds
-  differ in how often each level occurs, and an item of level theta is of class k with probability
-  softmax(u_k + v_k theta + x eta_k). A state is a (level, class) pair, so a class has several states ("clearly good",
-  "borderline"), and labelers who all look at the level err together given the class. Gold alone tells where on the
-  scale a class begins, so rows without gold cannot drag it off.
+- levels on a scale, theta_1 < ... < theta_G: labeler j's logits are straight lines alpha_j + beta_j theta, level g
+  occurs in round r with probability softmax(p_g + a_r theta_g), so that rounds are tilted towards good or bad, and an
+  item of level theta is of class k with probability softmax(u_k + v_k theta + x eta_k). A state is a (level, class)
+  pair, so a class has several states ("clearly good", "borderline"), and labelers who all look at the level err
+  together given the class. Gold alone tells where on the scale a class begins, so rows without gold cannot drag it off.
+  Rounds with free shares of the levels would not do: with little history each round could have levels of its own.
 
 Priors: labelers' lines are normal around their group's mean (shrinkage, with variances learned from the labelers), so
-that a labeler without history has its group's distribution; a round's levels lean on the pool of rounds by `PULL`
-items; rounds' class logits spread by `ROUND_SD` around their mean; covariates' slopes are normal (ridge).
+that a labeler without history has its group's distribution; rounds' tilts spread by `TILT_SD`, and `PULL` items are
+added that have all levels equally often; rounds' class logits spread by `ROUND_SD` around their mean; covariates'
+slopes are normal (ridge).
+
+Levels are read in the context of their round (`read_in_context`). What labelers see is the quality of an item plus an
+error that they share. A good level in a good round is more often truly good than the same level in a poor round, since
+the error averages out over a round: with slope v the class logits are u + v (theta + h m_r), m_r the mean level of
+round r. Let quality have variance tau^2 within rounds and the shared error s^2, and let the variance of mean errors
+between rounds be to s^2 as `NOISE_RATIO` = f times that of mean qualities is to tau^2. Then h = (1 - f) / (rho + f),
+where rho = tau^2 / s^2 is how well levels tell the class: v^2 times the levels' variance over `_PROBIT`^2.
 Shapes: P rows, J labelers, L answers, E components, q basis functions, R rounds (the last is current), K classes,
 d covariates, p parameters.
 """
@@ -27,20 +36,28 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import log_softmax
 
 from hero_eval.model.em import EMOptions, EMReport, climb, gold_counts
-from hero_eval.model.latent import share_out
+from hero_eval.model.latent import log_shares, share_out
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
-PULL = 5.0
+PULL = 1.0
+TILT_SD = 1.0
 PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a thousand items make of Schwarz's
 ROUND_SD = 1.0
 CLASS_SD = (10.0, 4.0)  # of a class's intercept around 0, and of its slope around that of the labelers
 LOOSE_SD = 5.0  # of the logits of labelers whom history knows, with one component a class: closer priors bias the rate
+NOISE_RATIO = 1.0 / 3.0
 DENSE_LIMIT = 2_500
 _SCALE = 3.0
-_LEAST = 1e-7
+_PROBIT = 1.7  # logits in a standard deviation
+_CONTEXT_ROUNDS = 2
+_CONTEXT_LOOPS = 20
+_CONTEXT_REST = 1e-8
+_NUDGE = 1e-4
+_NEAR = 1e-7  # EM's tolerances before Newton's method takes over
+_NEAR_STEP = 3e-3
+_NEWTON_STEPS = 12
 _WARM_STEPS = 25
 _PSEUDO_LABELERS = 2.0
 _PSEUDO_VARIANCE = 0.5
@@ -49,13 +66,23 @@ _PSEUDO_GROUP = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Answer patterns of all rounds, each row within one round, current last; covariates (P, d), 0 where unknown."""
+    """Answer patterns of all rounds, each row within one round, current last; covariates (P, d), 0 where unknown.
+
+    `shift` (R,) is added to the levels of each round where they are read as classes.
+    """
 
     patterns: Patterns
     round: Ints
     n_rounds: int
     n_classes: int
     covariates: Floats
+    shift: Floats | None = None
+
+    def read_levels(self, shape: Shape) -> Floats:
+        """(R, G): the levels of each round as the class regression sees them."""
+        shift = np.zeros(self.n_rounds) if self.shift is None else self.shift
+        out: Floats = shape.theta + shift[:, None]
+        return out
 
     @property
     def is_current(self) -> Bools:
@@ -72,6 +99,11 @@ class Rows:
         return replace(self, patterns=replace(self.patterns, gold=np.full_like(self.patterns.gold, -1)))
 
 
+def scale(n_levels: int) -> Floats:
+    """(G,): the places of the levels."""
+    return np.linspace(-_SCALE, _SCALE, n_levels)
+
+
 @dataclass(frozen=True)
 class Shape:
     """`n_levels` of the scale; 0 for one component a class."""
@@ -85,7 +117,7 @@ class Shape:
 
     @cached_property
     def theta(self) -> Floats:
-        return np.linspace(-_SCALE, _SCALE, self.n_levels) if self.n_levels else np.zeros(1)
+        return scale(self.n_levels) if self.n_levels else np.zeros(1)
 
     @cached_property
     def basis(self) -> Floats:
@@ -97,24 +129,33 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Parameters: answers (J, L-1, q) logits against the first answer; weights (R, G) of the levels (one column of
-    ones without levels); classes (K-1, m) logits against the first class, over [rounds or (1, theta), covariates]."""
+    """Parameters: answers (J, L-1, q) logits against the first answer; levels (G-1,) logits against the first level and
+    tilts (R,) of the rounds (none and zeros without levels); classes (K-1, m) logits against the first class, over
+    [rounds or (1, theta), covariates]."""
 
     answers: Floats
-    weights: Floats
+    levels: Floats
+    tilts: Floats
     classes: Floats
+
+    @cached_property
+    def weights(self) -> Floats:
+        """(R, G): how often each level occurs in each round; one column of ones without levels."""
+        logits = np.concatenate([[0.0], self.levels]) + self.tilts[:, None] * scale(len(self.levels) + 1)
+        out: Floats = np.exp(log_shares(logits, axis=1))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """answers: means (J, (L-1)q) and precisions (J, (L-1)q, (L-1)q); pool (G,) of the levels; classes: means and
-    precision (m, m)."""
+    """answers: means (J, (L-1)q) and precisions (J, (L-1)q, (L-1)q); classes: means and precision
+    (m, m); context: how far a round's mean level moves the reading of its levels."""
 
     answer_mean: Floats
     answer_precision: Floats
-    pool: Floats
     class_mean: Floats
     class_precision: Floats
+    context: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +173,14 @@ class LevelFit:
     def criterion(self) -> float:
         """The log-likelihood less `PRICE` for each parameter: larger is better."""
         at = self.point
-        used = self.rows.patterns.cells.sum(axis=0).reshape(at.answers.shape[0], -1).sum(axis=1) > 0
-        n_parameters = int(used.sum()) * at.answers[0].size + at.weights.shape[0] * (at.weights.shape[1] - 1)
-        n_parameters += at.classes.size
+        unused = self.rows.patterns.cells.sum(axis=0).reshape(at.answers.shape[0], -1).sum(axis=1) == 0
+        n_free = n_parameters(at) - int(unused.sum()) * at.answers[0].size
         height = float(self.rows.patterns.counts @ expect(self.rows, self.shape, at)[1])
-        return float(height - PRICE * n_parameters)
+        return float(height - PRICE * n_free)
+
+    def shares(self) -> Floats:
+        """(P, K): P(class | answers, gold) of every row."""
+        return class_shares(self.rows, self.shape, self.point, expect(self.rows, self.shape, self.point)[0])
 
     @cached_property
     def information(self) -> LevelInformation:
@@ -150,7 +194,7 @@ def answer_logs(shape: Shape, answers: Floats) -> Floats:
     """(J, L, E): log P(answer | component) of each labeler."""
     lines = answers @ shape.basis.T
     whole = np.concatenate([np.zeros((lines.shape[0], 1, lines.shape[2])), lines], axis=1)
-    out: Floats = log_softmax(whole, axis=1)
+    out: Floats = log_shares(whole, axis=1)
     return out
 
 
@@ -159,14 +203,14 @@ def class_logs(rows: Rows, shape: Shape, classes: Floats) -> Floats:
     design = np.concatenate([np.zeros((1, classes.shape[1])), classes])
     if shape.n_levels == 0:
         logits = design[:, rows.round].T + rows.covariates @ design[:, rows.n_rounds :].T
-        out: Floats = log_softmax(logits, axis=1)[:, None, :]
+        out: Floats = log_shares(logits, axis=1)[:, None, :]
         return out
-    by_level = design[:, 0] + shape.theta[:, None] * design[:, 1]
+    by_level = design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1]
     if rows.covariates.shape[1] == 0:
-        same: Floats = np.broadcast_to(log_softmax(by_level, axis=1), (len(rows.round), *by_level.shape))
+        same: Floats = log_shares(by_level, axis=2)[rows.round]
         return same
     by_row = rows.covariates @ design[:, 2:].T
-    grid: Floats = log_softmax(by_level[None] + by_row[:, None, :], axis=2)
+    grid: Floats = log_shares(by_level[rows.round] + by_row[:, None, :], axis=2)
     return grid
 
 
@@ -211,7 +255,7 @@ def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precis
     width = at.shape[1] * at.shape[2]
     lines = at @ design.T
     whole = np.concatenate([np.zeros((n_fits, 1, lines.shape[2])), lines], axis=1)
-    share = np.exp(log_softmax(whole, axis=1))[:, 1:]
+    share = np.exp(log_shares(whole, axis=1))[:, 1:]
     total = counts.sum(axis=1)
     gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, width)
     gradient = gradient - np.einsum("ja,jab->jb", at.reshape(n_fits, width) - mean, precision)
@@ -247,23 +291,55 @@ def class_cells(rows: Rows, shape: Shape, post: Floats) -> tuple[Floats, Floats]
     known = rows.known
     gold = np.eye(shape.n_classes)[rows.patterns.gold[known]]
     expected = post[known] * counts[known, None]
-    levels = shape.basis
+    levels = rows.read_levels(shape)
+    by_class = gold.T[:, :, None] * expected[None]
     if n_covariates == 0:
-        return levels, gold.T @ expected
-    size = len(expected)
+        place = rows.round[known]
+        sums = [[sum_by(place, column, rows.n_rounds) for column in part.T] for part in by_class]
+        return _with_ones(levels), np.array(sums).transpose(0, 2, 1).reshape(shape.n_classes, -1)
     design = np.concatenate(
-        [np.tile(levels, (size, 1)), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
+        [_with_ones(levels[rows.round[known]]), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
     )
-    return design, (gold.T[:, :, None] * expected[None]).reshape(shape.n_classes, -1)
+    return design, by_class.reshape(shape.n_classes, -1)
 
 
-def level_weights(rows: Rows, post: Floats, pool: Floats) -> Floats:
-    """(R, G): how often each level occurs in each round, with `PULL` items added as the pool has them."""
+def _with_ones(values: Floats) -> Floats:
+    return np.stack([np.ones(values.size), values.ravel()], axis=1)
+
+
+def level_step(rows: Rows, at: Point, post: Floats) -> tuple[Floats, Floats]:
+    """One damped Newton step of the levels' logits and the rounds' tilts."""
     expected = post * rows.patterns.counts[:, None]
     by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T], axis=1)
-    leaning = np.maximum(by_round + PULL * pool, _LEAST * np.maximum(by_round.sum(axis=1, keepdims=True), 1.0))
-    shares: Floats = leaning / leaning.sum(axis=1, keepdims=True)
-    return shares
+    weights, theta = at.weights, scale(post.shape[1])
+    size = by_round.sum(axis=1)
+    even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))
+    gap = by_round - size[:, None] * weights
+    on_levels = gap.sum(axis=0) + PULL * (1.0 / len(theta) - even)
+    gradient = np.concatenate([on_levels[1:], gap @ theta - at.tilts / TILT_SD**2])
+    step = np.linalg.solve(level_curvature(at, size) + _level_prior_curvature(at), gradient)
+    levels, tilts = step[: len(at.levels)], step[len(at.levels) :]
+    change = np.concatenate([[0.0], levels]) + tilts[:, None] * theta
+    change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
+    short = min(1.0, 2.0 / max(float(np.abs(change).max()), 1e-300))
+    return at.levels + short * levels, at.tilts + short * tilts
+
+
+def level_curvature(at: Point, size: Floats) -> Floats:
+    """(G-1+R, G-1+R): the information on levels and tilts of rounds with so many items, if all levels were seen."""
+    weights, theta = at.weights, scale(len(at.levels) + 1)
+    inner = weights[:, 1:]
+    mean = weights @ theta
+    mixed = size[:, None] * inner * (theta[1:] - mean[:, None])
+    levels = np.diag(size @ inner) - (inner * size[:, None]).T @ inner
+    return np.block([[levels, mixed.T], [mixed, np.diag(size * (weights @ theta**2 - mean**2))]])
+
+
+def _level_prior_curvature(at: Point) -> Floats:
+    even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))[1:]
+    levels = PULL * (np.diag(even) - np.outer(even, even))
+    out: Floats = linalg.block_diag(levels, np.eye(len(at.tilts)) / TILT_SD**2)
+    return out
 
 
 def fit_levels(
@@ -278,7 +354,8 @@ def fit_levels(
     """Maximise the penalised likelihood: some EM steps that also learn the priors, then a climb with these held.
 
     `groups` (J,) number the labelers' groups. `ridge` is the precision of the (scaled) covariates' slopes, None to
-    learn it. A warm fit of the same shape lends its priors and is climbed on from.
+    learn it. A warm fit of the same shape lends its priors and is climbed on from. With context the climb is repeated
+    until the rounds' mean levels rest.
     """
     if warm is not None:
         prior, point = warm.prior, warm.point
@@ -288,13 +365,33 @@ def fit_levels(
             point, prior = _warm_step(rows, shape, point, prior, groups, ridge)
             if progress is not None:
                 progress(number + 1, 1.0)
-    sizes = point.answers.shape, point.weights.shape, point.classes.shape
+    if prior.context == 0.0:
+        return _climb(rows, shape, point, prior, groups, options, progress)
+    for _ in range(_CONTEXT_LOOPS):
+        rows = replace(rows, shift=prior.context * point.weights @ shape.theta)
+        fit = _climb(rows, shape, point, prior, groups, options, progress)
+        moved = np.abs((fit.point.weights - point.weights) @ shape.theta).max()
+        point = fit.point
+        if moved < _CONTEXT_REST:
+            break
+    return fit
+
+
+def _climb(
+    rows: Rows,
+    shape: Shape,
+    point: Point,
+    prior: Prior,
+    groups: Ints,
+    options: EMOptions,
+    progress: Callable[[int, float], None] | None,
+) -> LevelFit:
+    """To the maximum, with priors and context held: near it by EM, then by Newton's method, if that can be had."""
+    ends = np.cumsum([point.answers.size, point.levels.size, point.tilts.size])
 
     def of(vector: Floats) -> Point:
-        first, second = point.answers.size, point.answers.size + point.weights.size
-        pieces = vector[:first], vector[first:second], vector[second:]
-        answers, weights, classes = (piece.reshape(size) for piece, size in zip(pieces, sizes, strict=True))
-        return Point(answers, weights, classes)
+        answers, levels, tilts, classes = np.split(vector, ends)
+        return Point(answers.reshape(point.answers.shape), levels, tilts, classes.reshape(point.classes.shape))
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
@@ -303,16 +400,105 @@ def fit_levels(
         return _vector(_maximise(rows, shape, at, prior, post)), height
 
     def within(vector: Floats) -> Floats:
-        at = of(vector)
-        weights = np.maximum(at.weights, _LEAST)
-        return _vector(replace(at, weights=weights / weights.sum(axis=1, keepdims=True)))
+        return vector
 
-    found, report = climb(step, within, _vector(point), options, progress)
-    return LevelFit(rows, shape, of(found), prior, report, groups)
+    near = options if options.step_tolerance is None else replace(options, tolerance=_NEAR, step_tolerance=_NEAR_STEP)
+    found, report = climb(step, within, _vector(point), near, progress)
+    fit = LevelFit(rows, shape, of(found), prior, report, groups)
+    if options.step_tolerance is None:
+        return fit
+    size = n_parameters(fit.point)
+    polished = _polish(fit, options.step_tolerance) if size <= DENSE_LIMIT and report.converged else None
+    if polished is not None:
+        return polished
+    found, report = climb(step, within, found, options, progress)
+    return replace(fit, point=of(found), report=report)
+
+
+def _polish(fit: LevelFit, enough: float) -> LevelFit | None:
+    """Newton's method from a point near the maximum; None where it does not lead uphill or come to rest."""
+    rows, shape, counts = fit.rows, fit.shape, fit.rows.patterns.counts
+
+    def height(at: Point) -> float:
+        return float(counts @ expect(rows, shape, at)[1]) + _log_prior(shape, at, fit.prior)
+
+    here = height(fit.point)
+    for _ in range(_NEWTON_STEPS):
+        information = LevelInformation(fit)
+        gradient = information.scores.T @ counts + _prior_slope(shape, fit.point, fit.prior)
+        step = information.plain_solve(gradient[:, None])[:, 0]
+        if information.is_weak or not np.isfinite(step).all():
+            return None
+        point = moved_point(fit.point, step)
+        new = height(point)
+        if new < here - 1e-9 * (1.0 + abs(here)):
+            return None
+        report = replace(fit.report, n_steps=fit.report.n_steps + 1, log_likelihood=new)
+        fit, here = replace(fit, point=point, report=report), new
+        if np.abs(step).max() < enough:
+            return fit
+    return None
+
+
+def n_parameters(at: Point) -> int:
+    """How many numbers are free; without levels there are no tilts."""
+    return int(at.answers.size + at.levels.size + (at.tilts.size if at.levels.size else 0) + at.classes.size)
+
+
+def moved_point(at: Point, step: Floats) -> Point:
+    """The point with all free numbers moved, in the order of `LevelInformation`."""
+    n_tilts = at.tilts.size if at.levels.size else 0
+    answers, levels, tilts, classes = np.split(step, np.cumsum([at.answers.size, at.levels.size, n_tilts]))
+    return Point(
+        at.answers + answers.reshape(at.answers.shape),
+        at.levels + levels,
+        at.tilts + tilts if n_tilts else at.tilts,
+        at.classes + classes.reshape(at.classes.shape),
+    )
+
+
+def _prior_slope(shape: Shape, at: Point, prior: Prior) -> Floats:
+    """(p,): the derivative of `_log_prior`."""
+    gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
+    parts = [-np.einsum("ja,jab->jb", gap, prior.answer_precision).ravel()]
+    if shape.n_levels:
+        even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))
+        parts += [PULL * (1.0 / len(even) - even[1:]), -at.tilts / TILT_SD**2]
+    parts.append(-((at.classes - prior.class_mean) @ prior.class_precision).ravel())
+    return np.concatenate(parts)
+
+
+def read_in_context(fit: LevelFit, options: EMOptions) -> LevelFit:
+    """The same fit with levels read in the context of their round; as it is where past rounds cannot show rounds apart.
+
+    With gold in one past round only, nothing shows that rounds' mean levels differ for quality rather than by error.
+    """
+    rows, shape, at = fit.rows, fit.shape, fit.point
+    rounds = np.unique(rows.round[rows.known & ~rows.is_current])
+    if shape.n_levels == 0 or len(rounds) < _CONTEXT_ROUNDS:
+        return fit
+    means = at.weights @ shape.theta
+    within = float(np.mean(at.weights @ shape.theta**2 - means**2))
+    ratio = _class_slope(fit) ** 2 * within / _PROBIT**2
+    context = (1.0 - NOISE_RATIO) / (ratio + NOISE_RATIO)
+    of_gold = sum_by(rows.round[rows.known], rows.patterns.counts[rows.known], rows.n_rounds)
+    classes = at.classes.copy()
+    classes[:, 0] -= classes[:, 1] * context * float(of_gold @ means / of_gold.sum())
+    warm = replace(fit, point=replace(at, classes=classes), prior=replace(fit.prior, context=context))
+    return fit_levels(rows, shape, fit.groups, options, warm=warm)
+
+
+def _class_slope(fit: LevelFit) -> float:
+    """How steeply class logits rise with the level: over pairs of classes, by how often gold has the two."""
+    rows = fit.rows
+    gold = sum_by(rows.patterns.gold[rows.known], rows.patterns.counts[rows.known], rows.n_classes)
+    slopes = np.concatenate([[0.0], fit.point.classes[:, 1]])
+    pairs = gold[:, None] * gold * (1.0 - np.eye(len(gold)))
+    return float(np.sqrt((pairs * (slopes[:, None] - slopes) ** 2).sum() / max(pairs.sum(), 1e-300)))
 
 
 def _vector(point: Point) -> Floats:
-    return np.concatenate([point.answers.ravel(), point.weights.ravel(), point.classes.ravel()])
+    return np.concatenate([point.answers.ravel(), point.levels, point.tilts, point.classes.ravel()])
 
 
 def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
@@ -334,27 +520,24 @@ def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
         logs = np.log(hits + 4.0 * pooled) - np.log(hits.sum(axis=1, keepdims=True) + 4.0)
         answers[:] = logs[:, 1:] - logs[:, :1]
         classes[:, : rows.n_rounds] = (np.log(shares[1:]) - np.log(shares[0]))[:, None]
-        weights, pool = np.ones((rows.n_rounds, 1)), np.ones(1)
+        levels = np.zeros(0)
     else:
         answers[:, :, 0] = own[:, 1:] - own[:, :1]
         rank = np.arange(n_answers) - (n_answers - 1) / 2  # the order of the classes is the first guess at the scale
         answers[:, :, 1] = 1.5 * (rank[1:] - rank[0]) / max(n_answers - 1, 1)
         classes[:, 0] = np.log(shares[1:]) - np.log(shares[0])
         classes[:, 1] = 1.5 * np.arange(1, rows.n_classes) / max(rows.n_classes - 1, 1)
-        pool = np.exp(-0.5 * shape.theta**2)
-        pool = pool / pool.sum()
-        weights = np.tile(pool, (rows.n_rounds, 1))
+        levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
     width = (n_answers - 1) * n_basis
     spread = np.tile([4.0, 1.0] if shape.n_levels else [1.0] * n_basis, n_answers - 1)
     flat = answers.reshape(n_labelers, width)
     prior = Prior(
         np.tile(flat.mean(axis=0), (n_labelers, 1)),
         np.tile(np.diag(1.0 / spread), (n_labelers, 1, 1)),
-        pool,
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
     )
-    return prior, Point(answers, weights, classes)
+    return prior, Point(answers, levels, np.zeros(rows.n_rounds), classes)
 
 
 def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> Point:
@@ -363,8 +546,8 @@ def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -
     answers = at.answers
     for _ in range(2):
         answers, _ = newton_step(cells, shape.basis, answers, prior.answer_mean, prior.answer_precision)
-    weights = level_weights(rows, post, prior.pool) if shape.n_levels else at.weights
-    return Point(answers, weights, _class_newton(rows, shape, at, prior, post)[0])
+    levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
+    return Point(answers, levels, tilts, _class_newton(rows, shape, at, prior, post)[0])
 
 
 def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> tuple[Floats, Floats]:
@@ -379,7 +562,7 @@ def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Float
 def _warm_step(
     rows: Rows, shape: Shape, at: Point, prior: Prior, groups: Ints, ridge: float | None
 ) -> tuple[Point, Prior]:
-    """An EM step, then the priors again: labelers' means by group and their spread, the pool of levels, the ridge."""
+    """An EM step, then the priors again: labelers' means by group and their spread, the ridge."""
     post, _ = expect(rows, shape, at)
     cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
     answers, hessian = newton_step(cells, shape.basis, at.answers, prior.answer_mean, prior.answer_precision)
@@ -395,14 +578,9 @@ def _warm_step(
         met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
         precision[met] = np.eye(flat.shape[1]) / LOOSE_SD**2
     classes, class_hessian = _class_newton(rows, shape, at, prior, post)
-    weights, pool = at.weights, prior.pool
-    if shape.n_levels:
-        past = ~rows.is_current
-        together = (post[past] * rows.patterns.counts[past, None]).sum(axis=0) + 0.2
-        pool = together / together.sum()
-        weights = level_weights(rows, post, pool)
+    levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
     class_mean, class_precision = _class_prior(rows, shape, mean, own, classes, class_hessian, ridge)
-    return Point(answers, weights, classes), Prior(mean, precision, pool, class_mean, class_precision)
+    return Point(answers, levels, tilts, classes), Prior(mean, precision, class_mean, class_precision)
 
 
 def _group_means(flat: Floats, groups: Ints, own: Bools) -> Floats:
@@ -444,7 +622,8 @@ def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
     gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
     height = -0.5 * float(np.einsum("ja,jab,jb->", gap, prior.answer_precision, gap))
     if shape.n_levels:
-        height += PULL * float((prior.pool * np.log(at.weights)).sum())
+        height += PULL * float(log_shares(np.concatenate([[0.0], at.levels]), axis=0).mean())
+        height -= 0.5 * float(at.tilts @ at.tilts) / TILT_SD**2
     off = at.classes - prior.class_mean
     return height - 0.5 * float(np.einsum("ka,ab,kb->", off, prior.class_precision, off))
 
@@ -455,15 +634,16 @@ def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
 class LevelInformation:
     """Scores of all rows and the observed information of a fitted model, priors included.
 
-    Parameter order: answers (J, L-1, q), level logits against the first level (R, G-1), classes (K-1, m).
+    Parameter order: answers (J, L-1, q), level logits against the first level (G-1), tilts (R), classes (K-1, m).
     """
 
     def __init__(self, fit: LevelFit) -> None:
         self.fit = fit
         rows, shape, at = fit.rows, fit.shape, fit.point
         self.post, _ = expect(rows, shape, at)
-        self.n_answers, self.n_weights = at.answers.size, at.weights.shape[0] * (at.weights.shape[1] - 1)
-        self.size = self.n_answers + self.n_weights + at.classes.size
+        self.n_answers = at.answers.size
+        self.n_weights = at.levels.size + at.tilts.size if shape.n_levels else 0
+        self.size = n_parameters(at)
         self.slopes = [self._slopes(e) for e in range(shape.n_components)]
         self.scores = sum(sparse.diags_array(self.post[:, e]) @ slope for e, slope in enumerate(self.slopes)).tocsr()
 
@@ -473,9 +653,12 @@ class LevelInformation:
         blocks = [self._answer_slopes(component)]
         n_rows = rows.patterns.n_rows
         if shape.n_levels:
-            width = shape.n_levels - 1
-            gap = (np.arange(1, shape.n_levels) == component) - at.weights[rows.round][:, 1:]
-            columns = (rows.round[:, None] * width + np.arange(width)).ravel()
+            width = shape.n_levels
+            off = np.eye(width)[component] - at.weights
+            gap = np.concatenate([off[:, 1:], (off @ shape.theta)[:, None]], axis=1)[rows.round]
+            columns = np.tile(np.arange(width), (n_rows, 1))
+            columns[:, -1] += rows.round
+            columns = columns.ravel()
             pointer = np.arange(n_rows + 1) * width
             blocks.append(sparse.csr_array((gap.ravel(), columns, pointer), shape=(n_rows, self.n_weights)))
         blocks.append(sparse.csr_array(self.class_slopes(component)))
@@ -498,8 +681,8 @@ class LevelInformation:
         rows, shape = self.fit.rows, self.fit.shape
         if shape.n_levels == 0:
             return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1)
-        level = np.tile(shape.basis[component], (rows.patterns.n_rows, 1))
-        return np.concatenate([level, rows.covariates], axis=1)
+        level = rows.read_levels(shape)[rows.round, component]
+        return np.concatenate([_with_ones(level), rows.covariates], axis=1)
 
     def class_slopes(self, component: int) -> Floats:
         """(P, (K-1)m): of the gold's class given the level, or of the component as a class."""
@@ -530,10 +713,8 @@ class LevelInformation:
         total = rows.patterns.to_cells(expected).sum(axis=1)
         parts = [_curvature(total, share, shape.basis) + (prior.answer_precision if only is None else 0.0)]
         if shape.n_levels:
-            size = sum_by(rows.round, counts, rows.n_rounds) + (PULL if only is None else 0.0)
-            inner = at.weights[:, 1:]
-            spread = inner[:, :, None] * np.eye(inner.shape[1]) - inner[:, :, None] * inner[:, None]
-            parts.append(size[:, None, None] * spread)
+            curvature = level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))
+            parts.append((curvature + _level_prior_curvature(at) if only is None else curvature)[None])
         parts.append(self._class_complete(expected, only)[None])
         return sparse.block_diag([block for part in parts for block in part], format="csr")
 
@@ -582,8 +763,42 @@ class LevelInformation:
     def is_weak(self) -> bool:
         return self.size <= DENSE_LIMIT and self._factor[1]
 
+    @cached_property
+    def _context(self) -> tuple[Floats, Floats]:
+        """(p, R) each: derivatives of all rows' scores by the rounds' shifts, and of the shifts by the parameters."""
+        fit = self.fit
+        counts = fit.rows.patterns.counts
+        up, down = (LevelInformation(self._nudged(step)).scores for step in (_NUDGE, -_NUDGE))
+        rounds = sparse.csr_array(np.eye(fit.rows.n_rounds)[fit.rows.round])
+        by_shift = ((up - down).T @ (sparse.diags_array(counts / (2 * _NUDGE)) @ rounds)).toarray()
+        by_point = np.zeros_like(by_shift)
+        weights, theta = fit.point.weights, fit.shape.theta
+        mean = weights @ theta
+        start, stop = self.n_answers, self.n_answers + len(fit.point.levels)
+        by_point[start:stop] = (weights * (theta - mean[:, None])).T[1:]
+        by_point[stop : stop + len(mean)] = np.diag(weights @ theta**2 - mean**2)
+        by_point *= fit.prior.context
+        return by_shift, by_point
+
+    def _nudged(self, step: float) -> LevelFit:
+        """The same parameters with all shifts moved."""
+        rows = self.fit.rows
+        assert rows.shift is not None
+        return replace(self.fit, rows=replace(rows, shift=rows.shift + step))
+
     def solve(self, right: Floats) -> Floats:
-        """H^-1 @ right, (p, m)."""
+        """H^-1 @ right, (p, m); with context (H - B A')^-1 @ right, for shifts that move with the parameters."""
+        plain = self.plain_solve(right)
+        if self.fit.prior.context == 0.0:
+            return plain
+        by_shift, by_point = self._context
+        spread = self.plain_solve(by_point)
+        inner = np.eye(by_shift.shape[1]) - by_shift.T @ spread
+        out: Floats = plain + spread @ np.linalg.solve(inner, by_shift.T @ plain)
+        return out
+
+    def plain_solve(self, right: Floats) -> Floats:
+        """H^-1 @ right with the rounds' shifts held."""
         if self.size <= DENSE_LIMIT:
             solved: Floats = linalg.cho_solve(self._factor[0], right)
             return solved
@@ -626,6 +841,11 @@ class LevelInformation:
                 out[start:] += by_design.reshape(-1, weights.shape[2])
             pull = self.post[:, e, None] * np.where(free[:, None], here - centre, 0.0)
             out += slope.T @ pull
+        if self.fit.prior.context > 0.0:
+            up, down = (self._nudged(step).shares() for step in (_NUDGE, -_NUDGE))
+            by_row = np.einsum("pk,pkc->pc", (up - down) / (2 * _NUDGE), weights)
+            by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in by_row.T], axis=1)
+            out += self._context[1] @ by_round
         return out
 
     def prior_gradient(self, weights: Floats, as_round: int) -> Floats:
@@ -644,4 +864,4 @@ class LevelInformation:
             [np.tile(np.eye(rows.n_rounds)[as_round], (rows.patterns.n_rows, 1)), rows.covariates], axis=1
         )
         logits = np.concatenate([np.zeros((len(design), 1)), design @ classes.T], axis=1)
-        return np.exp(log_softmax(logits, axis=1)), design
+        return np.exp(log_shares(logits, axis=1)), design

@@ -25,6 +25,7 @@ HERO-3 is not the paper's: `level_joint` and `level_log_prior` are its model, it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -294,20 +295,21 @@ def level_joint(
 
 def level_log_prior(
     answers: Floats,
-    level_weights: Floats,
+    levels: Floats,
+    tilts: Floats,
     classes: Floats,
     *,
     answer_mean: Floats,
     answer_precision: Floats,
-    pool: Floats,
     pull: float,
+    tilt_sd: float,
     class_mean: Floats,
     class_precision: Floats,
 ) -> float:
     """What HERO-3 adds to the log-likelihood, up to a constant.
 
-    Normal priors of each labeler's logits (J, m) and of each class's, and `pull` items in every round whose
-    levels are as in the pool (nothing where there is one component a class).
+    Normal priors of each labeler's logits (J, m), of each class's and of the rounds' tilts, and `pull` items that have
+    every level equally often (nothing where there is one component a class).
     """
     height = 0.0
     for j, lines in enumerate(answers):
@@ -315,9 +317,10 @@ def level_log_prior(
         height -= 0.5 * float(gap @ answer_precision[j] @ gap)
     for line, mean in zip(classes, class_mean, strict=True):
         height -= 0.5 * float((line - mean) @ class_precision @ (line - mean))
-    if level_weights.shape[1] > 1:
-        for shares in level_weights:
-            height += pull * float(pool @ np.log(shares))
+    if len(levels):
+        shares = _softmax([0.0, *levels])
+        height += sum(pull / len(shares) * math.log(share) for share in shares)
+        height -= sum(0.5 * (tilt / tilt_sd) ** 2 for tilt in tilts)
     return height
 
 

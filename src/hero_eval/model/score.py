@@ -15,6 +15,7 @@ from hero_eval.model.patterns import Bools, Floats
 
 _TINY = 1e-150  # its square is still a number
 _MAX_STEPS = 200
+EDGE_ITEMS = 0.5  # with less than half an item of a class, its labels cannot tell how rare it is
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ class Row:
     std_error: float
     chosen: bool = False
     chance: float | None = None
-    """How sure it is that this one is higher than the baseline."""
+    """How sure it is that this one is higher than the baseline, or than the other of two."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,9 @@ def gather(
     """Put a report together. `names` are the two models of a difference; `made_from` is said at the end."""
     is_difference = estimate.target == "difference"
     compared = _sides(estimate, names) if is_difference else dict(methods or {})
+    chances = chances_of(estimate, names) if is_difference else {}
     rows = [
-        _row(name, one, chosen=not is_difference and name == estimate.method)
+        row_of(name, one, chosen=not is_difference and name == estimate.method, chance=chances.get(name))
         for name, one in compared.items()
         if not math.isnan(one.value)
     ]
@@ -115,9 +116,9 @@ def gather(
         rows=rows,
         rows_name="models" if is_difference else "methods",
         skipped=dict(skipped or {}),
-        labelers=_labelers(reliability) if reliability is not None else (),
+        labelers=labeler_rows(reliability) if reliability is not None else (),
         n_labelers=len(reliability.labelers) if reliability is not None else 0,
-        told=_told(estimate, reliability),
+        told=told_of(estimate.findings, reliability),
         width=shortening(width_parts(estimate)),
         provenance=_provenance(estimate, reliability, current, made_from),
         charts=_charts(estimate, compared, reliability, current, names),
@@ -132,24 +133,31 @@ def _sides(estimate: Estimate, names: tuple[str, str]) -> dict[str, Estimate]:
     return {name: estimate.distribution[side] for name, side in zip(names, ("a", "b"), strict=True)}
 
 
-def _row(name: str, one: Estimate, *, chosen: bool = False) -> Row:
+def chances_of(estimate: Estimate, names: tuple[str, str]) -> dict[str, float]:
+    """How sure it is that each of two models is the higher one."""
+    if math.isnan(estimate.value):
+        return {}
+    return dict(zip(names, (estimate.probability_above(0.0), estimate.probability_below(0.0)), strict=True))
+
+
+def row_of(name: str, one: Estimate, *, chosen: bool = False, chance: float | None = None) -> Row:
     low, high = one.interval()
-    return Row(name, one.value, low, high, one.std_error, chosen)
+    return Row(name, one.value, low, high, one.std_error, chosen, chance)
 
 
-def _labelers(reliability: Reliability) -> list[dict[str, Any]]:
+def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[dict[str, Any]]:
     """As `Reliability.frame`, those with the most labels first, each with a word for its quality."""
     from hero_eval.reliability import UNINFORMATIVE
 
     rows: list[dict[str, Any]] = reliability.frame("pyarrow").to_pylist()
     rows.sort(key=lambda row: (-row["labels"], row["labeler"]))
-    return [row | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)} for row in rows[:MOST_LABELERS]]
+    return [row | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)} for row in rows[:most]]
 
 
-def _told(estimate: Estimate, reliability: Reliability | None) -> list[Told]:
-    """The findings of the number, then those of the fit that it does not repeat; warnings first."""
-    seen = {(one.code, one.message) for one in estimate.findings}
-    found = [(one, "") for one in estimate.findings]
+def told_of(findings: Sequence[Finding], reliability: Reliability | None = None) -> list[Told]:
+    """The findings of a number, then those of the fit that it does not repeat; warnings first."""
+    seen = {(one.code, one.message) for one in findings}
+    found = [(one, "") for one in findings]
     if reliability is not None:
         found += [(one, "The labelers") for one in reliability.findings if (one.code, one.message) not in seen]
     told = [Told(one, remedies.FINDINGS.get(one.code, ""), concerns) for one, concerns in found]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hero_eval.covariates import shared_numeric
+from hero_eval.display import Displayed
 from hero_eval.engines.counting import is_large
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
@@ -53,7 +53,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Backtest:
+class Backtest(Displayed):
     """Every method on past rounds whose gold it did not see, and how far reliability drifts between these rounds.
 
     Errors are estimate minus the round's gold mean. `gold_error` is the sampling error of such a mean, typically:
@@ -146,20 +146,6 @@ class Backtest:
     def __repr__(self) -> str:
         scores = ", ".join(f"{name} {one.score:.3f}" for name, one in self.methods.items())
         return f"Backtest({len(self.rounds)} rounds, best {self.best}, interval scores: {scores})"
-
-    def _repr_html_(self) -> str:
-        rows = ""
-        for name, one in self.methods.items():
-            cells = (one.abs_error, one.bias, one.coverage, one.width, one.score)
-            shown = "".join(f"<td>{value:.3f}</td>" for value in cells)
-            rows += f"<tr><td>{html.escape(name)}</td><td>{one.n_rounds}</td>{shown}</tr>"
-        heads = "".join(f"<th>{name}</th>" for name in ("method", "rounds", *_FIGURES))
-        found = "".join(f"<li><code>{f.code}</code> {html.escape(f.message)}</li>" for f in self.findings)
-        told = f"{html.escape(self.what)}: best {html.escape(self.best)} ({html.escape(self.why)})"
-        return f"<div>{told}<table><tr>{heads}</tr>{rows}</table><ul>{found}</ul></div>"
-
-
-_FIGURES = ("|error|", "bias", "cover", "width", "score")
 
 
 def _summary(name: str, plays: Sequence[Play]) -> Summary:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.frames import checked_backend, to_frame
@@ -20,7 +20,7 @@ from hero_eval.targets.rate import estimate_rate
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Mapping[str, Estimate]):
+class Comparison(Displayed, Mapping[str, Estimate]):
     """Estimates by method, and why the others could not be had."""
 
     estimates: Mapping[str, Estimate]
@@ -51,13 +51,6 @@ class Comparison(Mapping[str, Estimate]):
     def __repr__(self) -> str:
         return "Comparison(" + ", ".join(f"{name} {one.value:.4f}" for name, one in self.estimates.items()) + ")"
 
-    def _repr_html_(self) -> str:
-        rows = ""
-        for name, one in self.estimates.items():
-            low, high = one.interval()
-            rows += f"<tr><td>{html.escape(name)}</td><td>{one.value:.4f}</td><td>{low:.4f} to {high:.4f}</td></tr>"
-        return f"<table><tr><th>method</th><th>value</th><th>interval</th></tr>{rows}</table>"
-
 
 def compare_methods(
     current: Round,
@@ -77,29 +70,47 @@ def compare_methods(
     progress: Progress | None = None,
 ) -> Comparison:
     """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason."""
+    asked: dict[str, Any] = {
+        "covariates": covariates,
+        "text": text,
+        "penalty": penalty,
+        "groups": groups,
+        "level": level,
+        "interval": interval,
+        "cluster": cluster,
+        "replicates": replicates,
+        "seed": seed,
+        "positive": positive,
+        "scores": scores,
+        "progress": progress,
+    }
+    return compare_some(list(all_methods()), current, history, **asked)
+
+
+def compare_some(
+    methods: Sequence[str],
+    current: Round,
+    history: History,
+    *,
+    covariates: Sequence[str] | None = None,
+    text: str | None = None,
+    penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    **common: Any,
+) -> Comparison:
+    """As `compare_methods`, of these methods; each is given only the options that it has a use for."""
     require_round(current)
     history = _fitted_once(current, history, progress)
     estimates, skipped = {}, {}
     asked_too_much: HeroError | None = None
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
-    for name, method in all_methods().items():
+    for name in methods:
+        method = all_methods()[name]
         extra: dict[str, Any] = asked if method.uses_covariates else {}
+        extra = extra | ({"groups": groups} if "all labelers" in method.takes else {})
         try:
-            estimates[name] = estimate_rate(
-                current,
-                history,
-                method=name,
-                level=level,
-                interval=interval,
-                cluster=cluster,
-                replicates=replicates,
-                seed=seed,
-                positive=positive,
-                scores=scores,
-                groups=groups if "all labelers" in method.takes else None,
-                progress=progress,
-                **extra,
-            )
+            estimates[name] = estimate_rate(current, history, method=name, progress=progress, **extra, **common)
         except HeroError as error:
             if not _is_lack(error):
                 raise

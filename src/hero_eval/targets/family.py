@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.findings import Finding
@@ -24,7 +25,7 @@ MOST_GROUPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Family(Mapping[str, Estimate]):
+class Family(Displayed, Mapping[str, Estimate]):
     """Estimates by group. `level` is that of all intervals together; each estimate has the higher one of its own."""
 
     by: str
@@ -60,9 +61,6 @@ class Family(Mapping[str, Estimate]):
 
     def __repr__(self) -> str:
         return f"Family(by {self.by}: " + ", ".join(f"{name} {one.value:.4f}" for name, one in self.items()) + ")"
-
-    def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.values())
 
 
 def groups_of(current: Round, by: str) -> dict[str, Round]:

@@ -43,6 +43,13 @@ def gold_freedom(n_gold: float, n_classes: int) -> float:
     return max(each, each**2 / 20.0, 1.0)
 
 
+def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
+    """Nobody is surer of a rate on the edge than by having seen this many items outright."""
+    span = bounds[1] - bounds[0]
+    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
+    return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
+
+
 def interval_kind(
     question: Question, fits: Sequence[Fit], currents: Sequence[Current], *, linear: bool = True
 ) -> tuple[str, list[Finding]]:
@@ -52,7 +59,7 @@ def interval_kind(
     if asked == "profile" and lack:
         raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")
     if asked is not None:
-        return asked, []
+        return asked, _without_drift(asked, fits)
     reasons = _unsafe(question, fits)
     if not reasons:
         return "influence", []
@@ -62,6 +69,18 @@ def interval_kind(
         return "profile", [Finding("F309", message, data)]
     message = f"{'; '.join(reasons)}: the interval may be too short, and no safer one is to be had ({lack})"
     return "influence", [Finding("F309", message, data)]
+
+
+def _without_drift(asked: str, fits: Sequence[Fit]) -> list[Finding]:
+    """Kinds that resample or look at the current items alone know nothing of how rounds differ."""
+    sizes = [fit.between.drift.size for fit in fits if fit.between is not None and fit.between.drift.known]
+    if asked not in ("bootstrap", "paper") or not sizes:
+        return []
+    message = (
+        f"past rounds drift by {max(sizes):.2f} on the logit scale, which interval={asked!r} leaves out; the default "
+        "interval allows for it"
+    )
+    return [Finding("F311", message, {"drift_sd": max(sizes)})]
 
 
 def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
@@ -142,7 +161,8 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
     items = Influence(tuple(part for part in parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
-    noise = (items.variance() + float(along @ between.own @ along)) / scale**2
+    floor = edge_floor(float(contrast @ fit.inside), (least, most), current.n_items(fit.on_all)) if fit.on_edge else 0.0
+    noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
         shifted,
         centre=place(fit.inside),

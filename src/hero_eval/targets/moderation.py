@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hero_eval.confidence import resampled
+from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
 from hero_eval.findings import Finding
@@ -21,13 +22,13 @@ from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
-from hero_eval.targets.intervals import interval_kind
-from hero_eval.targets.question import Current, History, Options, Question, ask, edge_floor, require_round, unique
+from hero_eval.targets.intervals import edge_floor, interval_kind
+from hero_eval.targets.question import Current, History, Options, Question, ask, require_round, unique
 from hero_eval.targets.rate import rate_contrast
 
 
 @dataclass(frozen=True, eq=False)
-class Moderation(Mapping[str, Estimate]):
+class Moderation(Displayed, Mapping[str, Estimate]):
     """The four estimates, by attribute or by name; they share their items, so their errors are correlated."""
 
     prevalence: Estimate
@@ -72,9 +73,6 @@ class Moderation(Mapping[str, Estimate]):
 
     def __repr__(self) -> str:
         return "Moderation(" + ", ".join(f"{name} {self[name].value:.4f}" for name in self) + f", {self.method})"
-
-    def _repr_html_(self) -> str:
-        return "".join(self[name]._repr_html_() for name in self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,20 @@ from hero_eval.model.em import EMOptions
 from hero_eval.model.guards import Transport
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.score import EDGE_ITEMS
 from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
 from hero_eval.round import Round, common_classes
 from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
-from hero_eval.targets.intervals import INTERVALS, drift_curve, gold_freedom, interval_kind, profile_curve
+from hero_eval.targets.intervals import (
+    INTERVALS,
+    drift_curve,
+    edge_floor,
+    gold_freedom,
+    interval_kind,
+    profile_curve,
+)
 
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
@@ -177,7 +185,8 @@ class Question:
         if current.known is None or (self.reliability is not None and self.reliability.counted.kept is None):
             items = self._counted_influence(fit, current, along, past)
         else:
-            items = self.spread(fit.current @ along, current.units(fit.on_all), past)
+            by_mean = None if fit.by_mean is None else fit.by_mean @ along
+            items = self.spread(fit.current @ along, current.units(fit.on_all), past, by_mean)
         if fit.between is None:
             return items
         beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
@@ -200,12 +209,19 @@ class Question:
             parts.append(Part("history", past, None, times=times(evidence.history, past)))
         return Influence(tuple(parts))
 
-    def spread(self, values: Floats, units: NDArray[np.object_] | None, past: Floats | None = None) -> Influence:
+    def spread(
+        self,
+        values: Floats,
+        units: NDArray[np.object_] | None,
+        past: Floats | None = None,
+        by_mean: Floats | None = None,
+    ) -> Influence:
         """Item influences as parts; with clusters, history's and current's items of one cluster move together."""
         clustered = self.options.cluster is not None
         parts = [Part("items" if clustered else "current", values, units, distinct=not clustered)]
         if past is not None:
-            parts.append(Part("items" if clustered else "history", past, self.history_clusters, distinct=not clustered))
+            ids, source = self.history_clusters, "items" if clustered else "history"
+            parts.append(Part(source, past, ids, distinct=not clustered, by_mean=by_mean))
         return Influence(tuple(parts))
 
     def estimate(
@@ -278,7 +294,7 @@ class Question:
             freedom = math.inf if kind == "paper" else self.freedom
             curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
             for end in bounds if floor > 0 else ():
-                if known and abs(value - end) <= _TOUCH * (bounds[1] - bounds[0]):
+                if known and abs(value - end) <= max(_TOUCH, EDGE_ITEMS / n_items) * (bounds[1] - bounds[0]):
                     curve = Touching(curve, end)
         return Estimate(
             target=target,
@@ -310,13 +326,6 @@ class Question:
         """How many clusters the current items make."""
         clusters = [units for units in (current.units(True) for current in self.currents) if units is not None]
         return len(np.unique(np.concatenate(clusters).astype(str)))
-
-
-def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
-    """Nobody is surer of a rate on the edge than by having seen this many items outright."""
-    span = bounds[1] - bounds[0]
-    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
-    return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
 
 
 def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -1,0 +1,183 @@
+"""What a notebook shows of a result: the same parts, findings and remedies as a report, on a small page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hero_eval import words
+from hero_eval.errors import InputError
+from hero_eval.estimate import Estimate
+from hero_eval.findings import Finding
+from hero_eval.reading.values import listed
+from hero_eval.reliability import Reliability
+from hero_eval.report.contents import chances_of, labeler_rows, row_of, told_of
+from hero_eval.report.pages import environment
+from hero_eval.round import Round
+from hero_eval.targets.backtest import Backtest
+from hero_eval.targets.comparison import Comparison
+from hero_eval.targets.family import Family
+from hero_eval.targets.moderation import Moderation
+
+MOST_LABELERS = 30
+"""Rows of the table of labelers: what one looks at in passing."""
+
+Page = dict[str, Any]
+
+
+def shown(result: object) -> str:
+    """The result as HTML that brings its own look; its text where Jinja is not installed."""
+    try:
+        templates = environment()
+    except InputError as error:
+        if error.code != "E410":
+            raise
+        return f"<pre>{html.escape(repr(result))}</pre>"
+    page = next(make(result) for kind, make in _PAGES.items() if isinstance(result, kind))
+    return str(templates.get_template("notebook.html").render(_BLANK | page))
+
+
+_BLANK: Page = {
+    "title": "",
+    "answer": "",
+    "key": (),
+    "rows": (),
+    "bounds": (0.0, 1.0),
+    "name": "",
+    "facts": (),
+    "table": None,
+    "labelers": (),
+    "n_labelers": 0,
+    "told": (),
+    "skipped": {},
+}
+
+
+def _estimate(one: Estimate) -> Page:
+    is_difference = one.target == "difference"
+    several = one.distribution if is_difference or len(one.distribution) > 2 else {}
+    return {
+        "title": one.what,
+        "answer": words.difference(one, "A", "B") if is_difference else words.headline(one),
+        "key": _key(one),
+        "rows": _sides(one) if is_difference else _rows(several),
+        "bounds": _bounds(several.values()),
+        "name": "model" if is_difference else "class",
+        "told": told_of(one.findings),
+    }
+
+
+def _key(one: Estimate) -> list[tuple[str, str]]:
+    from hero_eval.charts.intervals import number_text
+
+    low, high = (number_text(end, one.bounds) for end in one.interval())
+    return [
+        (one.target, number_text(one.value, one.bounds)),
+        (f"{words.percent(one.level)} interval", f"{low} to {high}"),
+        ("method", one.method),
+        ("items", f"{one.n_items:,}"),
+        ("items with gold", f"{one.n_gold:,}"),
+    ]
+
+
+def _sides(one: Estimate) -> list[Any]:
+    """The two models of a difference, and how sure it is that each is the higher one."""
+    chances = chances_of(one, ("A", "B"))
+    return [row_of(name, one.distribution[name.lower()], chance=chances.get(name)) for name in ("A", "B")]
+
+
+def _rows(estimates: Mapping[str, Estimate]) -> list[Any]:
+    return [row_of(name, one) for name, one in estimates.items()]
+
+
+def _bounds(estimates: Iterable[Estimate]) -> tuple[float, float]:
+    return next((one.bounds for one in estimates), (0.0, 1.0))
+
+
+def _comparison(result: Comparison) -> Page:
+    first = next(iter(result.values()), None)
+    return {
+        "title": f"{first.what}, by every method" if first is not None else "no method could answer",
+        "rows": _rows(result),
+        "bounds": _bounds(result.values()),
+        "name": "method",
+        "skipped": result.skipped,
+    }
+
+
+def _family(result: Family) -> Page:
+    first = next(iter(result.values()))
+    return {
+        "title": f"{first.what.split(' where ')[0]}, by {result.by}",
+        "answer": f"{words.percent(result.level)} sure that all of these intervals hold together",
+        "rows": _rows(result),
+        "bounds": _bounds(result.values()),
+        "name": result.by,
+        "told": told_of(result.findings),
+    }
+
+
+def _moderation(result: Moderation) -> Page:
+    return {
+        "title": "moderation",
+        "answer": words.moderation(result.prevalence, result.precision, result.recall),
+        "rows": _rows({name.replace("_", " "): one for name, one in result.items()}),
+        "name": "quantity",
+        "told": told_of(result.findings),
+    }
+
+
+def _backtest(result: Backtest) -> Page:
+    head = ("method", "rounds", "mean |error|", "bias", "covers", "width", "score")
+    rows = [
+        (name, one.n_rounds, one.abs_error, one.bias, one.coverage, one.width, one.score)
+        for name, one in result.methods.items()
+    ]
+    return {
+        "title": f"{result.what} of past rounds, their gold hidden",
+        "answer": words.backtest(result),
+        "facts": [("method to take", f"{result.best}: {result.why}")],
+        "table": (head, rows, result.best),
+        "told": told_of(result.findings),
+    }
+
+
+def _reliability(result: Reliability) -> Page:
+    state = "converged" if result.converged else "did NOT converge"
+    return {
+        "title": "reliability of the labelers",
+        "answer": (
+            f"{words.count(len(result.labelers), 'labeler')}, learned from {words.count(result.n_items, 'item')} of "
+            f"which {result.n_gold:,} have gold"
+        ),
+        "facts": [("fit", f"{state} after {words.count(result.report.n_steps, 'step')}")],
+        "labelers": labeler_rows(result, MOST_LABELERS),
+        "n_labelers": len(result.labelers),
+        "told": told_of(result.findings),
+    }
+
+
+def _round(one: Round) -> Page:
+    notes: tuple[Finding, ...] = one.notes
+    return {
+        "title": f"round {one.name}",
+        "answer": f"{words.count(one.n_items, 'item')}, {words.count(one.n_labels, 'label')}, {one.n_gold:,} with gold",
+        "facts": [
+            (f"{len(one.labelers):,} labelers", listed(one.labelers)),
+            ("answers", listed(one.values)),
+            ("columns of items", listed(one.column_names) or "none"),
+        ],
+        "told": told_of(notes),
+    }
+
+
+_PAGES: dict[type, Callable[[Any], Page]] = {
+    Estimate: _estimate,
+    Comparison: _comparison,
+    Family: _family,
+    Moderation: _moderation,
+    Backtest: _backtest,
+    Reliability: _reliability,
+    Round: _round,
+}
