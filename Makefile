@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TEST_PROCESSES ?= auto
 
-.PHONY: demo test browser lint studies bench clean help
+.PHONY: demo test browser docs lint studies bench clean help
 
 help:
 	@echo "make demo     run the main job on the built-in example"
 	@echo "make test     run all tests"
 	@echo "make browser  what the tests in a browser need (chromium, axe-core)"
+	@echo "make docs     the site of the pages, in build/site"
 	@echo "make lint     formatting, style and types"
 	@echo "make studies  the paper's simulations and case studies in full"
 	@echo "make bench    speed and memory, to 100 million labels (less: BENCH_MOST=1000000)"
@@ -37,6 +38,10 @@ browser: $(READY)
 test: $(READY) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,6 +63,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/spark_cluster.py
 	$(BIN)/python benchmarks/store.py
+	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/report.py
 
 clean:
 	rm -rf $(VENV) build hero-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

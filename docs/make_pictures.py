@@ -1,25 +1,32 @@
-"""Draws the pictures of the pages as SVG, with the standard library and this package only.
+"""Draws the pictures of the pages as SVG.
 
     python docs/make_pictures.py
 
-Every picture brings its own ground, light or dark as the reader's system asks, and tells things apart by shape and
-not by colour.
+Every picture brings its own ground and tells things apart by shape and not by colour. Those of `CHARTS` are charts of
+the package; how exactly these are drawn depends on the versions of the packages that draw, so each file ends with a
+digest of the numbers in it, by which a test knows whether it is fresh.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from itertools import pairwise
 from math import log10
 from pathlib import Path
 
+import numpy as np
 from make_results import EXPERIMENTS, by_cell, rows_of
 from markers import DOCS
 
 import hero_eval as hero
+from hero_eval import charts
+from hero_eval.agreement import agreement
+from hero_eval.over_time import reliability_over_time
 
 PICTURES = DOCS / "pictures"
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
@@ -230,6 +237,83 @@ def path_of(x: Scale, y: Scale, rows: Sequence[dict[str, str]], column: str, kin
     return [line(*one, *other, kind) for one, other in pairwise(places)]
 
 
+@cache
+def example() -> tuple[hero.Round, hero.Round]:
+    """The built-in example: current and history."""
+    current, history = (hero.read_round(EXAMPLE / name) for name in ("current", "history"))
+    return current, history
+
+
+@cache
+def fitted() -> hero.Reliability:
+    return hero.fit_reliability(example()[1])
+
+
+@cache
+def answer() -> hero.Estimate:
+    return hero.estimate_rate(*example(), covariates=["judge"])
+
+
+@cache
+def parts() -> list[hero.Round]:
+    """The example's history cut into four, as if these were past rounds."""
+    history = example()[1]
+    made = [history.select(np.arange(history.n_items) % 4 == part) for part in range(4)]
+    for place, one in enumerate(made):
+        one.name = f"part {place + 1}"
+    return made
+
+
+def over_rounds() -> charts.Chart:
+    """Each part of the example's history, estimated from the other parts."""
+    points = []
+    for one in parts():
+        found = hero.estimate_rate(one, [other for other in parts() if other is not one], method="hero3")
+        points.append(charts.RoundValue(one.name, "", "v6", found.value, *found.interval(), found.method, one.n_items))
+    return charts.over_rounds(points, what="rate of '1'")
+
+
+def real_rows() -> list[dict[str, str]]:
+    rows = [row for row in rows_of("real_rounds") if row["rounds"] == "all" and float(row["gold_rate"]) == 0.1]
+    return [row for row in rows if not row["setting"].startswith("mean of")]
+
+
+CHARTS: dict[str, Callable[[], charts.Chart]] = {
+    "study-rmse.svg": lambda: charts.study([*rows_of("exp1-small"), *rows_of("exp1-large")], "rmse"),
+    "study-bias.svg": lambda: charts.study([*rows_of("exp1-small"), *rows_of("exp1-large")], "bias"),
+    "study-heterogeneity.svg": lambda: charts.study(rows_of("exp2"), "rmse"),
+    "real-error.svg": lambda: charts.real(real_rows(), "error"),
+    "real-coverage.svg": lambda: charts.real(real_rows(), "coverage"),
+    "real-score.svg": lambda: charts.real(real_rows(), "score"),
+    "chart-methods.svg": lambda: charts.methods(
+        hero.compare_methods(*example(), covariates=["judge"]), chosen=answer().method
+    ),
+    "chart-difference.svg": lambda: charts.difference(
+        hero.estimate_difference(*example(), example()[1], cluster="item"), "v7", "v6"
+    ),
+    "chart-labelers.svg": lambda: charts.labelers(fitted()),
+    "chart-pool.svg": lambda: charts.pool_shift([example()[1], example()[0]]),
+    "chart-agreement.svg": lambda: charts.agreement(agreement(fitted())),
+    "chart-width.svg": lambda: charts.width(answer()),
+    "chart-over-time.svg": lambda: charts.over_time(reliability_over_time(parts())),
+    "chart-over-rounds.svg": over_rounds,
+    "chart-backtest.svg": lambda: charts.backtest(hero.backtest(parts(), methods=["majority_vote", "hero1", "hero3"])),
+}
+
+
+def digest(chart: charts.Chart) -> str:
+    """Of what the picture says: its title and its numbers, to the digits that one could see."""
+    shown = {
+        name: [f"{value:.4f}" if isinstance(value, float) else str(value) for value in of]
+        for name, of in chart.columns.items()
+    }
+    return hashlib.sha256(json.dumps([chart.title, shown]).encode()).hexdigest()[:16]
+
+
+def ending(chart: charts.Chart) -> str:
+    return f"<!-- numbers {digest(chart)} -->\n"
+
+
 PICTURES_BY_NAME = {
     "methods.svg": methods,
     "coverage.svg": coverage,
@@ -241,6 +325,10 @@ PICTURES_BY_NAME = {
 def main() -> None:
     for name, draw in PICTURES_BY_NAME.items():
         (PICTURES / name).write_text(draw(), encoding="utf-8")
+        print(f"docs/pictures/{name}")
+    for name, made in CHARTS.items():
+        chart = made()
+        (PICTURES / name).write_text(f"{chart.svg()}\n{ending(chart)}", encoding="utf-8")
         print(f"docs/pictures/{name}")
 
 

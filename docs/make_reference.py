@@ -1,4 +1,4 @@
-"""Writes the generated parts of docs/reference.md: the Python names, the commands, the codes.
+"""Writes the generated parts of docs/reference.md, the Python names and the commands, and the lists of all codes.
 
 python docs/make_reference.py
 """
@@ -147,8 +147,6 @@ def sections() -> dict[str, str]:
         "commands": commands(),
         "methods": methods(),
         "estimate json": estimate_keys(),
-        "errors": error_codes(),
-        "findings": finding_codes(),
     }
 
 
@@ -297,17 +295,60 @@ def estimate_keys() -> str:
     return table(("key", "what it holds"), [(f"`{key}`", what) for key, what in ESTIMATE_KEYS.items()])
 
 
-def error_codes() -> str:
-    rows = [(f"`{code}`", what, remedies.ERRORS[code]) for code, what in errors.CATALOGUE.items()]
-    return table(("code", "what is wrong", "what to do"), rows)
+ERROR_GROUPS = {
+    "E1": "Tables and files",
+    "E2": "The call",
+    "E3": "Data that cannot support the answer",
+    "E4": "The store, charts and reports",
+}
+FINDING_GROUPS = {
+    "F1": "The data",
+    "F2": "The labelers",
+    "F3": "The fit",
+    "F4": "Covariates",
+    "F5": "The question",
+    "F6": "The backtest",
+    "F8": "The store",
+}
 
 
-def finding_codes() -> str:
-    rows = [
-        (f"`{code}`", severity, what, remedies.FINDINGS[code]) for code, (severity, what) in findings.CATALOGUE.items()
-    ]
-    return table(("code", "severity", "what was found", "what to do"), rows)
+def catalogues() -> dict[str, str]:
+    """The lists of errors and of findings: pages that are generated as a whole."""
+    wrong = {code: f"{_sentence(what)} {remedies.ERRORS[code]}" for code, what in errors.CATALOGUE.items()}
+    found = {
+        code: f"*{severity.capitalize()}.* {_sentence(what)} {remedies.FINDINGS[code]}"
+        for code, (severity, what) in findings.CATALOGUE.items()
+    }
+    about_errors = (
+        "What can be wrong with the input or the call. Python raises a `HeroError` with all problems that it can "
+        "find; the command prints them and ends with 2, or with 3 where the data cannot support the answer (E3)."
+    )
+    about_findings = (
+        "What one must know about a result. A finding does not stop an estimate; it travels with it to every place "
+        "where the number is shown. A *warning* may change what you do; a *note* explains."
+    )
+    return {
+        "errors.md": _catalogue("Errors", about_errors, wrong, ERROR_GROUPS),
+        "findings.md": _catalogue("Findings", about_findings, found, FINDING_GROUPS),
+    }
+
+
+def _sentence(what: str) -> str:
+    return f"**{what[0].upper()}{what[1:]}.** What to do:"
+
+
+def _catalogue(title: str, about: str, entries: Mapping[str, str], groups: Mapping[str, str]) -> str:
+    """A page with a heading for every code, so that each can be linked to."""
+    parts = [f"# {title}", "<!-- Written by docs/make_reference.py -->", about]
+    for group, name in groups.items():
+        parts.append(f"## {name}")
+        for code in sorted(code for code in entries if code.startswith(group)):
+            parts += [f"### {code}", entries[code]]
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
     write(DOCS / "reference.md", sections())
+    for name, page in catalogues().items():
+        (DOCS / name).write_text(page, encoding="utf-8")
+        print(f"docs/{name}")

@@ -26,7 +26,7 @@ EXPERIMENTS = ("exp1-small", "exp1-large", "exp2")
 TWINS = ("defect", "safety")
 
 
-def method_sections() -> dict[str, str]:
+def study_sections() -> dict[str, str]:
     simulated = [row for name in EXPERIMENTS for row in rows_of(name)]
     twins = [row for name in TWINS for row in rows_of(name)]
     return {
@@ -169,6 +169,6 @@ def _with_error(row: Row, name: str, sign: str = "", places: int = 3) -> str:
 
 
 if __name__ == "__main__":
-    write(DOCS / "method.md", method_sections())
+    write(DOCS / "results.md", study_sections())
     write(ROOT / "README.md", readme_sections())
     write(DOCS / "large.md", large_sections())

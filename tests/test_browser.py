@@ -6,34 +6,20 @@ missing the tests are skipped; with CI=true that is a failure.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import MISSING, SKIPPED, asked_for, chromium, look_as, serious
 from make_rounds import Pair
 
 import hero_eval as hero
 from hero_eval.report.making import report_of
 from hero_eval.report.pages import html
 
-AXE = Path(os.environ.get("HERO_AXE", Path(__file__).resolve().parent.parent / "build/browser/axe.min.js"))
-MISSING = [
-    name
-    for name, there in (
-        ("chromium", shutil.which("chromium")),
-        ("chromedriver", shutil.which("chromedriver")),
-        ("selenium", find_spec("selenium")),
-        (str(AXE), AXE.exists()),
-    )
-    if not there
-]
-
-if MISSING and os.environ.get("CI") != "true":
-    pytest.skip(f"not installed: {', '.join(MISSING)}", allow_module_level=True)
+if SKIPPED:
+    pytest.skip(SKIPPED, allow_module_level=True)
 
 
 def test_the_browser_is_there() -> None:
@@ -42,17 +28,8 @@ def test_the_browser_is_there() -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -72,25 +49,15 @@ REPORTS = ("rate", "difference", "hostile")
 
 
 def show(browser: Any, place: Path, width: int = 1000, scheme: str = "light") -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    chosen = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", chosen)
+    look_as(browser, width, scheme)
     browser.get(place.as_uri())
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_asked_and_nothing_is_wrong(browser: Any, places: dict[str, Path], name: str) -> None:
-    import json
-
-    browser.get_log("performance")
+    asked_for(browser)
     show(browser, places[name])
-    asked = [
-        event["params"]["request"]["url"]
-        for event in (json.loads(row["message"])["message"] for row in browser.get_log("performance"))
-        if event["method"] == "Network.requestWillBeSent"
-    ]
-    assert set(asked) <= {places[name].as_uri()}
+    assert asked_for(browser) <= {places[name].as_uri()}
     assert browser.get_log("browser") == []
     assert browser.title != "run"
 
@@ -100,11 +67,7 @@ def test_nothing_is_asked_and_nothing_is_wrong(browser: Any, places: dict[str, P
 def test_everybody_can_read_it(browser: Any, places: dict[str, Path], name: str, scheme: str) -> None:
     """axe-core finds nothing serious, contrast included, in light and in dark."""
     show(browser, places[name], scheme=scheme)
-    # the page's own policy lets no script in; the debugger's does
-    browser.execute_script(AXE.read_text(encoding="utf-8"))
-    found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-    bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-    assert not [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in bad]
+    assert not serious(browser)
 
 
 @pytest.mark.parametrize("name", REPORTS)

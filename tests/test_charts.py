@@ -63,6 +63,7 @@ def every(pair: Pair, compared: hero.Comparison, fitted: hero.Reliability) -> di
         "width": charts.width(rate),
         "study": charts.study(rows_of("exp1-small")),
         "coverage": charts.coverage(rows_of("coverage")[:6]),
+        "real": charts.real([row for row in rows_of("real_rounds") if row["rounds"] == "all"], "coverage"),
     }
 
 
@@ -78,6 +79,7 @@ KINDS = (
     "width",
     "study",
     "coverage",
+    "real",
 )
 
 
@@ -93,6 +95,17 @@ def test_every_chart_is_a_picture_and_a_frame(kind: str, every: dict[str, charts
     frame = chart.frame("pyarrow")
     assert frame.num_rows == len(next(iter(chart.columns.values())))
     assert chart.save(tmp_path / "data.csv").read_text().count("\n") == frame.num_rows + 1
+
+
+TOLD_BY_SHAPE = {"over_time": "what", "over_rounds": "model", "study": "method", "coverage": "method"}
+
+
+@pytest.mark.parametrize("kind", TOLD_BY_SHAPE)
+def test_shapes_are_explained(kind: str, every: dict[str, charts.Chart]) -> None:
+    """Without the legend nobody knows which shape is which."""
+    drawn = ET.fromstring(every[kind].svg())
+    said = {"".join(one.itertext()) for one in drawn.iter() if one.tag.endswith("text")}
+    assert set(every[kind].columns[TOLD_BY_SHAPE[kind]]) <= said
 
 
 def test_png_needs_no_browser(every: dict[str, charts.Chart], tmp_path: Path) -> None:
@@ -216,8 +229,9 @@ def test_formulas_in_csv_are_text() -> None:
         lambda chart, folder: chart.save(folder / "absent" / "chart.svg"),
         lambda _chart, _folder: charts.study(rows_of("exp2"), "colour"),
         lambda _chart, _folder: charts.study(rows_of("exp2"), "rmse", "taste"),
+        lambda _chart, _folder: charts.real(rows_of("real_rounds"), "colour"),
     ],
-    ids=["ending", "folder", "number", "axis"],
+    ids=["ending", "folder", "number", "axis", "real"],
 )
 def test_what_cannot_be_drawn_is_said(
     call: Callable[[charts.Chart, Path], Any], every: dict[str, charts.Chart], tmp_path: Path
@@ -247,6 +261,18 @@ def test_backtest_shows_every_play(weeks: list[hero.Round]) -> None:
     chart = charts.backtest(played)
     assert chart.frame("pyarrow")["value"].to_pylist() == played.frame("pyarrow")["value"].to_pylist()
     assert "w0" in chart.svg()
+    assert played.best in chart.title, "the title names another method than the backtest takes"
+
+
+def test_a_model_is_held_against_its_own_past() -> None:
+    """Two models in one picture must not be taken for two rounds of one."""
+
+    def at(week: int, model: str, value: float) -> charts.RoundValue:
+        return charts.RoundValue(f"w{week}", "2026-01-01", model, value, value - 0.01, value + 0.01)
+
+    assert charts.over_rounds([at(1, "a", 0.3), at(2, "a", 0.5)]).title == "50.0% in w2, clearly up from 30.0% in w1"
+    two = charts.over_rounds([at(1, "a", 0.3), at(1, "b", 0.5), at(2, "a", 0.31), at(2, "b", 0.51)])
+    assert two.title == "Last seen: a 31.0% and b 51.0%"
 
 
 def test_drift_between_rounds_has_its_part_of_the_width(pair: Pair, weeks: list[hero.Round]) -> None:

@@ -93,11 +93,11 @@ class TestRunBlocks:
     ("page", "sections", "script"),
     [
         (DOCS / "reference.md", make_reference.sections, "make_reference"),
-        (DOCS / "method.md", make_results.method_sections, "make_results"),
+        (DOCS / "results.md", make_results.study_sections, "make_results"),
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
         (DOCS / "large.md", make_results.large_sections, "make_results"),
     ],
-    ids=["reference", "method", "readme", "large"],
+    ids=["reference", "results", "readme", "large"],
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)
@@ -108,6 +108,13 @@ def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, 
 def test_pictures_are_fresh(name: str) -> None:
     drawn = make_pictures.PICTURES_BY_NAME[name]()
     assert text_of(DOCS / "pictures" / name) == drawn, "bring it up to date: python docs/make_pictures.py"
+
+
+@pytest.mark.parametrize("name", list(make_pictures.CHARTS))
+def test_charts_show_the_numbers_of_today(name: str) -> None:
+    """A page would show a picture of results that the code no longer gives."""
+    kept = text_of(DOCS / "pictures" / name)
+    assert kept.endswith(make_pictures.ending(make_pictures.CHARTS[name]())), "run docs/make_pictures.py"
 
 
 @named(PAGES)
@@ -153,9 +160,15 @@ class TestReference:
         assert set(remedies.ERRORS) == set(errors.CATALOGUE)
         assert set(remedies.FINDINGS) == set(findings.CATALOGUE)
 
+    @pytest.mark.parametrize("name", ["errors.md", "findings.md"])
+    def test_lists_of_codes_are_fresh(self, name: str) -> None:
+        """Who looks a code up would not find it, or would be told to do what no longer helps."""
+        assert make_reference.catalogues()[name] == text_of(DOCS / name), "run docs/make_reference.py"
+
     def test_every_code_is_listed(self) -> None:
-        text = text_of(DOCS / "reference.md")
-        assert not [code for code in {*errors.CATALOGUE, *findings.CATALOGUE} if f"`{code}`" not in text]
+        """A code on the screen must be found on a page."""
+        text = text_of(DOCS / "errors.md") + text_of(DOCS / "findings.md")
+        assert not [code for code in {*errors.CATALOGUE, *findings.CATALOGUE} if f"### {code}\n" not in text]
 
     def test_json_keys_are_those_of_an_estimate(self) -> None:
         current, history = (hero_eval.read_round(EXAMPLE / name) for name in ("current", "history"))

@@ -120,6 +120,10 @@ def test_a_difference_names_both_models(pair: Pair) -> None:
     assert f"new minus {HOSTILE}" in read.text or HOSTILE in read.text
     assert "models side by side" in read.text
     assert "script" not in read.tags
+    told = markdown(report_of(result, names=("new", "old")))
+    for chance in (result.probability_above(0.0), result.probability_below(0.0)):
+        assert f"{100 * chance:.1f}%" in read.text
+        assert f"{100 * chance:.1f}%" in told
 
 
 def test_more_classes_and_no_named_one() -> None:

@@ -245,6 +245,21 @@ def test_conflicts_are_named_and_nothing_is_written(store: Store) -> None:
     assert store.version == 1
 
 
+def test_a_dry_run_says_what_would_come_and_writes_nothing(store: Store, tmp_path: Path) -> None:
+    """Whoever looks first would be told something else than what then happens, or would have changed the store."""
+    files = sorted(tmp_path.rglob("*"))
+    given = small(1)
+    seen = store.add(given["labels"], gold=given["gold"], round="r", question="q", dry_run=True)
+    assert sorted(tmp_path.rglob("*")) == files
+    assert store.version == 0
+    done = store.add(given["labels"], gold=given["gold"], round="r", question="q")
+    for name in ("items", "labels", "gold", "merged", "findings"):
+        assert getattr(seen, name) == getattr(done, name)
+    for name in ("round", "question", "date", "items", "labels", "gold", "labelers"):
+        assert getattr(seen.entry, name) == getattr(done.entry, name)
+    assert refused(lambda: store.add(given["labels"], round="r", dry_run=True)).code == "E404"
+
+
 def test_late_covariates_join_the_others(store: Store) -> None:
     given = small(7)
     store.add(from_frames(**given), round="r")

@@ -59,6 +59,19 @@ CATALOGUE: dict[str, str] = {
     "E409": "a package that the store needs is not installed",
     # charts, reports and the page
     "E410": "a package that charts, reports or the page need is not installed",
+    # the page
+    "E501": "the address can be reached by others, and no good token keeps strangers out",
+    "E502": "the token is missing or wrong",
+    "E503": "the request comes from another site, or from a form that is out of date",
+    "E504": "the upload, or the request, is too large",
+    "E505": "the upload is of a kind that is not taken",
+    "E506": "the upload is no longer there",
+    "E507": "there is no such page, file or job",
+    "E508": "the request is not understood",
+    "E509": "too much work is waiting",
+    "E510": "work ended before it was done",
+    "E511": "the server made a mistake",
+    "E512": "the address cannot be used",
 }
 
 

@@ -50,6 +50,18 @@ ERRORS: Mapping[str, str] = {
     "E408": "Install the version of hero-eval that the message names, and try again.",
     "E409": "`pip install 'hero-eval[store]'`.",
     "E410": "`pip install 'hero-eval[report]'`, or `'hero-eval[web]'` for the page.",
+    "E501": "Give `--token` (16 characters or more) or HERO_TOKEN, or serve on 127.0.0.1.",
+    "E502": "Log in with the token that the server was started with, or send it: `Authorization: Bearer TOKEN`.",
+    "E503": "Load the page again, under the address that `hero serve` printed, and send the form anew.",
+    "E504": "Add the file by `hero add`, or start the server with a larger `--max-upload`.",
+    "E505": "Export as CSV, TSV, Parquet, JSON, JSON Lines or an Inspect log; text may be packed with gzip.",
+    "E506": "Upload the file again.",
+    "E507": "Start from the list of rounds.",
+    "E508": "Correct what the message names.",
+    "E509": "Wait a minute, then try again.",
+    "E510": "Try again; if it was out of memory, estimate by `hero estimate --round` on a larger machine.",
+    "E511": "Report it, with what the server printed.",
+    "E512": "Name another `--port` or `--host`; `--port 0` takes a free one.",
 }
 
 FINDINGS: Mapping[str, str] = {

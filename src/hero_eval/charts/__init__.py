@@ -10,7 +10,7 @@ from hero_eval.charts.intervals import difference, differences, estimates, metho
 from hero_eval.charts.labelers import agreement, labelers, over_time, pool_shift
 from hero_eval.charts.look import Chart
 from hero_eval.charts.rounds import RoundValue, backtest, over_rounds
-from hero_eval.charts.studies import coverage, study
+from hero_eval.charts.studies import coverage, real, study
 from hero_eval.charts.width import width
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "over_rounds",
     "over_time",
     "pool_shift",
+    "real",
     "study",
     "width",
 ]

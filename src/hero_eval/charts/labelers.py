@@ -11,7 +11,7 @@ from scipy import special
 
 from hero_eval import words
 from hero_eval.agreement import Agreement
-from hero_eval.charts.look import ACCENT, INK, QUIET, WIDTH, Chart, altair, shaped, short, titled, values
+from hero_eval.charts.look import ACCENT, INK, QUIET, WIDTH, Chart, altair, drawn_name, shaped, short, titled, values
 from hero_eval.over_time import OverTime
 from hero_eval.reliability import Reliability
 from hero_eval.round import Round
@@ -193,13 +193,14 @@ def over_time(result: OverTime) -> Chart:
     layers = alt.layer(
         base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=x, y=alt.Y("low:Q", title="share right"), y2="high:Q"),
         base.mark_line(color=INK, strokeWidth=1.5).encode(
-            x=x, y=y, strokeDash=alt.StrokeDash("what:N", scale=dash, legend=None)
+            x=x, y=y, strokeDash=alt.StrokeDash("what:N", scale=dash, title=None)
         ),
         base.mark_point(color=INK, filled=True, size=45, opacity=1).encode(
             x=x, y=y, shape=alt.Shape("what:N", scale=shape, title=None)
         ),
     ).properties(width=PANEL, height=90)
-    drawn = layers.facet(facet=alt.Facet("labeler:N", sort=None, title=None), columns=3)
+    shown = list(dict.fromkeys(drawn_name(columns["labeler"][row]) for row in rows))
+    drawn = layers.facet(facet=alt.Facet("labeler:N", sort=shown, title=None), columns=3)
     title = (
         f"{words.join([short(name, 24) for name in dict.fromkeys(drifting)][:4])} changed between rounds"
         if drifting

@@ -150,7 +150,7 @@ def drawn_name(name: str) -> str:
 def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
     """The chart with a title that states the result, what it is below, and the house's look."""
     alt = altair()
-    told = alt.TitleParams(text=folded(title), subtitle=folded(subtitle, 84) if subtitle else [], anchor="start")
+    told = alt.TitleParams(text=folded(title), subtitle=folded(subtitle, 78) if subtitle else [], anchor="start")
     return (
         chart.properties(title=told, background=GROUND, padding=8, **size)
         .configure(font="DejaVu Sans, Verdana, Helvetica, Arial, sans-serif")
@@ -174,7 +174,7 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
             subtitleFontSize=12,
             fontWeight="bold",
             offset=12,
-            frame="group",
+            frame="bounds",
         )
         .configure_legend(
             labelColor=INK,
@@ -191,7 +191,7 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
     )
 
 
-def folded(text: str, width: int = 68) -> list[str]:
+def folded(text: str, width: int = 60) -> list[str]:
     """A sentence in lines."""
     import textwrap
 

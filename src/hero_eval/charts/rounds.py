@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ def over_rounds(
     layers = [
         base.mark_rule(color=QUIET, strokeWidth=2).encode(x=x, y=alt.Y("low:Q", title=what), y2="high:Q", **offset),
         base.mark_line(color=INK, strokeWidth=1.5).encode(
-            x=x, y=y, strokeDash=alt.StrokeDash("model:N", scale=dash, legend=None), **offset
+            x=x, y=y, strokeDash=alt.StrokeDash("model:N", scale=dash, legend=legend), **offset
         ),
         base.mark_point(color=INK, filled=True, size=70, opacity=1).encode(
             x=x, y=y, shape=alt.Shape("model:N", scale=shape, legend=legend), **offset
@@ -63,14 +63,19 @@ def _course(points: Sequence[RoundValue], bounds: tuple[float, float]) -> str:
     if not found:
         return "No round has a number yet"
     last = found[-1]
-    told = f"{number_text(last.value, bounds)} in {short(last.round, 28)}"
+    models = list(dict.fromkeys(one.model for one in found))
+    if len(models) > 1:
+        latest = [next(one for one in reversed(found) if one.model == name) for name in models[:4]]
+        told = [f"{short(one.model, 24)} {number_text(one.value, bounds)}" for one in latest]
+        return f"Last seen: {words.join(told)}" + (" and others" if len(models) > 4 else "")
+    told_last = f"{number_text(last.value, bounds)} in {short(last.round, 28)}"
     if len(found) == 1:
-        return told
+        return told_last
     before = found[-2]
     if last.low > before.high or last.high < before.low:
         way = "up" if last.value > before.value else "down"
-        return f"{told}, clearly {way} from {number_text(before.value, bounds)} in {short(before.round, 28)}"
-    return f"{told}; intervals of this and the round before overlap"
+        return f"{told_last}, clearly {way} from {number_text(before.value, bounds)} in {short(before.round, 28)}"
+    return f"{told_last}; intervals of this and the round before overlap"
 
 
 def backtest(result: Any) -> Chart:
@@ -89,26 +94,9 @@ def backtest(result: Any) -> Chart:
     layers = alt.layer(
         base.mark_rule(color=QUIET, strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q", y=y),
         base.mark_point(color=INK, filled=True, size=45, opacity=1).encode(x=x, y=y, shape=inside),
-        base.mark_tick(color=ACCENT, thickness=3, size=14).encode(x="gold_mean:Q", y=y),
+        base.mark_tick(color=ACCENT, thickness=3, size=14, opacity=1).encode(x="gold_mean:Q", y=y),
     ).properties(width=150, height={"step": 20})
     drawn = layers.facet(facet=alt.Facet("method:N", sort=order, title=None), columns=3)
-    title = _best(columns, order)
+    title = words.backtest(result).rstrip(".")
     subtitle = f"Estimate and interval of the {result.what}, and the round's own gold mean (thick stroke)"
     return Chart(title, columns, titled(drawn, title, subtitle))
-
-
-def _best(columns: Mapping[str, Sequence[Any]], order: Sequence[str]) -> str:
-    errors: dict[str, float] = {}
-    for name in order:
-        own = [
-            abs(error)
-            for method, error in zip(columns["method"], columns["error"], strict=True)
-            if method == name and math.isfinite(error)
-        ]
-        if own:
-            errors[name] = sum(own) / len(own)
-    if not errors:
-        return "No method could answer on past rounds"
-    best = min(errors, key=lambda name: errors[name])
-    rounds = len(dict.fromkeys(columns["round"]))
-    return f"Over {words.count(rounds, 'past round')} {best} was off least: by {errors[best]:.3f} on average"

@@ -225,3 +225,12 @@ def reproduce(path: str, estimate: str) -> None:
         from hero_eval.cli.guard import say
 
         say(f"Estimate {made.estimate} came out the same, byte for byte.")
+
+
+def serve(path: str, host: str, port: int, token: str | None, max_upload: int, processes: int, *, saves: bool) -> None:
+    from hero_eval.cli.guard import say
+    from hero_eval.web.serving import serve as run
+    from hero_eval.web.settings import MEGABYTE, Settings
+
+    settings = Settings(path, host, port, token or None, max_upload * MEGABYTE, processes, save=saves)
+    run(settings, lambda address: say(f"Serving {path} at {address} (Ctrl+C stops it)"))

@@ -208,6 +208,29 @@ def restore(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE,
     store_actions.restore(store, round, as_json=json)
 
 
+@store_app.command(
+    rich_help_panel=_PANEL,
+    epilog=(
+        "Examples:\n"
+        "  hero serve --store hero-store\n"
+        "  HERO_TOKEN=$(openssl rand -hex 16) hero serve --host 0.0.0.0 --port 8080"
+    ),
+)
+def serve(
+    host: kept.Host = "127.0.0.1",
+    port: kept.Port = 8000,
+    token: kept.Token = None,
+    max_upload: kept.MaxUpload = 200,
+    processes: kept.Processes = 1,
+    no_save: kept.NoRecord = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+) -> None:
+    """Show the store in the browser: rounds, models, labelers, backtest, upload; and a JSON API."""
+    from hero_eval.cli import store_actions
+
+    store_actions.serve(store, host, port, token, max_upload, processes, saves=not no_save)
+
+
 @store_app.command(rich_help_panel=_PANEL)
 def reproduce(
     estimate: Annotated[str, typer.Argument(metavar="ESTIMATE", help="The id of a recorded estimate, or its start.")],

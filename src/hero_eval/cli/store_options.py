@@ -133,6 +133,21 @@ Experts = Annotated[
     ),
 ]
 ExistOk = Annotated[bool, typer.Option("--exist-ok", help="It is fine if all of this is in the store already.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Any other than this machine's own demands a token.")]
+Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes a free one.")]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        envvar="HERO_TOKEN",
+        metavar="TEXT",
+        help="Who has it may come in; better set as HERO_TOKEN, since everybody here can see a command line.",
+        show_default=False,
+        show_envvar=False,
+    ),
+]
+MaxUpload = Annotated[int, typer.Option("--max-upload", metavar="MB", help="The largest file that is taken.")]
+Processes = Annotated[int, typer.Option(metavar="N", help="Processes that estimate beside the server.")]
+NoRecord = Annotated[bool, typer.Option("--no-save", help="Do not record what the pages estimate in the store.")]
 StoredRound = Annotated[
     str, typer.Argument(metavar="ROUND", autocompletion=complete_round, help="A round of the store.")
 ]

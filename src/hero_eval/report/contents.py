@@ -159,7 +159,7 @@ def told_of(findings: Sequence[Finding], reliability: Reliability | None = None)
     seen = {(one.code, one.message) for one in findings}
     found = [(one, "") for one in findings]
     if reliability is not None:
-        found += [(one, "the labelers") for one in reliability.findings if (one.code, one.message) not in seen]
+        found += [(one, "The labelers") for one in reliability.findings if (one.code, one.message) not in seen]
     told = [Told(one, remedies.FINDINGS.get(one.code, ""), concerns) for one, concerns in found]
     return sorted(told, key=lambda one: one.finding.severity != "warning")
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Source
+from hero_eval.methods.registry import all_methods
 from hero_eval.reliability import Reliability, fit_reliability, history_rounds
 from hero_eval.report.contents import Report, gather
-from hero_eval.targets.comparison import compare_methods
+from hero_eval.targets.comparison import compare_some
 
 COMPARED = ("rate", "mean score")
 """Questions that every method answers alike."""
@@ -30,12 +31,11 @@ def report_of(
     methods: dict[str, Estimate] = {}
     skipped: dict[str, str] = {}
     if source.currents and estimate.target in COMPARED:
-        found = compare_methods(source.currents[0], reliability or source.history, **source.options)
-        methods = {name: one for name, one in found.items() if one.what == estimate.what}
+        others = [name for name in all_methods() if name != estimate.method]
+        found = compare_some(others, source.currents[0], reliability or source.history, **source.options)
+        known = {name: one for name, one in found.items() if one.what == estimate.what} | {estimate.method: estimate}
+        methods = {name: known[name] for name in all_methods() if name in known}
         skipped = dict(found.skipped)
-    if methods:
-        methods[estimate.method] = estimate
-        skipped.pop(estimate.method, None)
     return gather(
         estimate,
         methods=methods,

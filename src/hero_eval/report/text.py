@@ -50,9 +50,12 @@ def _number(report: Report) -> str:
 def _rows(report: Report) -> str:
     places = words.decimals([one.std_error for one in report.rows])
     name = report.rows_name.removesuffix("s")
-    lines = [row([name, "value", "low", "high", "std error"]), row([":---", *["---:"] * 4], raw=True)]
+    chances = any(one.chance is not None for one in report.rows)
+    head = [name, "value", "low", "high", "std error", *(["chance to be higher"] if chances else [])]
+    lines = [row(head), row([":---", *["---:"] * (len(head) - 1)], raw=True)]
     for one in report.rows:
         cells = [words.number(value, places) for value in (one.value, one.low, one.high, one.std_error)]
+        cells += [words.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"] if chances else []
         lines.append(row([one.name + (" (used here)" if one.chosen else ""), *cells]))
     return "\n".join(lines)
 

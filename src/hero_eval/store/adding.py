@@ -70,13 +70,17 @@ class Plan:
     findings: tuple[Finding, ...]
 
 
-def add_round(store: Store, given: Incoming, options: Options, about: About, *, exist_ok: bool) -> Added:
-    """Check against the store as it is now, then write."""
+def add_round(
+    store: Store, given: Incoming, options: Options, about: About, *, exist_ok: bool, dry_run: bool = False
+) -> Added:
+    """Check against the store as it is now, then write, unless it is a dry run."""
     log = store.log()
     _refuse_changed(log, about)
     plan = _plan(store, given, options, about, log)
     if plan.fresh.is_empty:
         return _nothing_new(plan, about, exist_ok)
+    if dry_run:
+        return _added(plan, about, _entry(plan, about, _question(log, about), log))
     return _write(store, plan, given, options, about)
 
 
@@ -123,6 +127,10 @@ def _write(store: Store, plan: Plan, given: Incoming, options: Options, about: A
 
     entry = commit(store.place, make)
     delta.tidy(store.place, "labelers")
+    return _added(plan, about, entry)
+
+
+def _added(plan: Plan, about: About, entry: Entry) -> Added:
     n_items = entry.items - (about.old.items if about.old else 0)
     n_labels, n_gold = plan.fresh.labels.num_rows, plan.fresh.gold.num_rows
     return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings)

@@ -141,6 +141,31 @@ def open_table(place: Place, name: str) -> Any:
         return table
 
 
+def bring_up_to_date(place: Place, name: str, table: Any) -> int:
+    """Let a table that was opened see what was committed since; its version. Cheap if nothing was."""
+    version = int(table.version())
+    if place.is_local and not _commit_file(place, name, version + 1).exists():  # commits are numbered without gaps
+        return version
+    with guarded(place, "looking for changes"):
+        table.update_incremental()
+        return int(table.version())
+
+
+def _commit_file(place: Place, name: str, version: int) -> Path:
+    return Path(place.table(name)) / "_delta_log" / f"{version:020}.json"
+
+
+def first_commit(place: Place, name: str) -> tuple[int, int] | None:
+    """What tells a table from another that was later made in its place; None if it is gone, or behind a network."""
+    if not place.is_local:
+        return None
+    try:
+        found = _commit_file(place, name, 0).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def check_format(place: Place, found: str | None) -> None:
     if found is None:
         raise wrong("E401", f"{place.uri} holds Delta tables, but not those of a store. Name another --store.")

@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from hero_eval import __version__
@@ -59,12 +60,16 @@ class Log:
     rows: tuple[Entry, ...]
     version: int
 
-    def last(self) -> dict[str, Entry]:
-        """What became of each round, in the order of time."""
+    @cached_property
+    def _in_time(self) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
         for row in self.rows:
             found[row.round] = row
         return {row.round: row for row in sorted(found.values(), key=lambda one: one.place_in_time)}
+
+    def last(self) -> dict[str, Entry]:
+        """What became of each round, in the order of time."""
+        return dict(self._in_time)
 
     def live(self) -> dict[str, Entry]:
         return {name: row for name, row in self.last().items() if not row.removed}

@@ -135,19 +135,7 @@ class Store:
 
     def history_of(self, name: str, chosen: History | None = None) -> list[Entry]:
         """Which past rounds these are, oldest first. Neither the round itself nor a later one is ever among them."""
-        log = self.log()
-        current, choice = log.find(name), chosen or History()
-        past = earlier(log, current)
-        if choice.rounds:
-            return [_earlier_one(log, current, past, one) for one in dict.fromkeys(choice.rounds)]
-        question, (since, before) = choice.question or current.question, choice.days()
-        return [
-            row
-            for row in past
-            if row.question == question
-            and (not choice.models or row.model in choice.models)
-            and since <= row.date < before
-        ]
+        return past_of(self.log(), name, chosen)
 
     def labelers(self) -> list[dict[str, Any]]:
         """Who labelled in which round: name, kind, model, prompt, settings, vendor, group; in the order of time."""
@@ -203,12 +191,14 @@ class Store:
         positive: Any | None = None,
         origin: str | None = None,
         exist_ok: bool = False,
+        dry_run: bool = False,
     ) -> Added:
         """Add a round: a path, a `Round` or a dataframe, under a name. To one that is there, late labels or gold.
 
         `gold` may come apart, with a column `source` or one `gold_source` for all; `labelers` tells who they are
         (labeler, kind, model, prompt, settings, vendor, group). What the labelers `experts` said counts as gold. All of
-        it becomes visible by one commit, or none of it: contradictions are errors that name them.
+        it becomes visible by one commit, or none of it: contradictions are errors that name them. `dry_run` checks all
+        of that, says what would come, and writes nothing.
         """
         self._refuse_old_version()
         name = checked_name("round", round)
@@ -216,7 +206,7 @@ class Store:
         options = options_for(name, old, columns, classes, positive)
         given = take_experts(incoming(data, gold, labelers, options), experts, options)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)
-        return add_round(self, given, options, about, exist_ok=exist_ok)
+        return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
 
     def remove(self, name: str) -> Entry:
         """Take a round out. Its data stay, and `restore` brings it back."""
@@ -277,6 +267,20 @@ _ITEM_COLUMNS = ("item", "weight", "numbers", "texts")
 def _options(entry: Entry, classes: Sequence[str] | None, positive: str | None) -> Options:
     chosen = classes if classes is not None else entry.classes
     return make_options(None, chosen, positive or entry.positive, None, None, entry.round)
+
+
+def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
+    """As `Store.history_of`, in a log that was read before."""
+    current, choice = log.find(name), chosen or History()
+    past = earlier(log, current)
+    if choice.rounds:
+        return [_earlier_one(log, current, past, one) for one in dict.fromkeys(choice.rounds)]
+    question, (since, before) = choice.question or current.question, choice.days()
+    return [
+        row
+        for row in past
+        if row.question == question and (not choice.models or row.model in choice.models) and since <= row.date < before
+    ]
 
 
 def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> Entry:

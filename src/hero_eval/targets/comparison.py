@@ -70,29 +70,47 @@ def compare_methods(
     progress: Progress | None = None,
 ) -> Comparison:
     """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason."""
+    asked: dict[str, Any] = {
+        "covariates": covariates,
+        "text": text,
+        "penalty": penalty,
+        "groups": groups,
+        "level": level,
+        "interval": interval,
+        "cluster": cluster,
+        "replicates": replicates,
+        "seed": seed,
+        "positive": positive,
+        "scores": scores,
+        "progress": progress,
+    }
+    return compare_some(list(all_methods()), current, history, **asked)
+
+
+def compare_some(
+    methods: Sequence[str],
+    current: Round,
+    history: History,
+    *,
+    covariates: Sequence[str] | None = None,
+    text: str | None = None,
+    penalty: float | None = None,
+    groups: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    **common: Any,
+) -> Comparison:
+    """As `compare_methods`, of these methods; each is given only the options that it has a use for."""
     require_round(current)
     history = _fitted_once(current, history, progress)
     estimates, skipped = {}, {}
     asked_too_much: HeroError | None = None
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
-    for name, method in all_methods().items():
+    for name in methods:
+        method = all_methods()[name]
         extra: dict[str, Any] = asked if method.uses_covariates else {}
+        extra = extra | ({"groups": groups} if "all labelers" in method.takes else {})
         try:
-            estimates[name] = estimate_rate(
-                current,
-                history,
-                method=name,
-                level=level,
-                interval=interval,
-                cluster=cluster,
-                replicates=replicates,
-                seed=seed,
-                positive=positive,
-                scores=scores,
-                groups=groups if "all labelers" in method.takes else None,
-                progress=progress,
-                **extra,
-            )
+            estimates[name] = estimate_rate(current, history, method=name, progress=progress, **extra, **common)
         except HeroError as error:
             if not _is_lack(error):
                 raise

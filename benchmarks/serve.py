@@ -1,0 +1,160 @@
+"""`hero serve` over a store of many large rounds: how fast its pages are, and whether its memory stays.
+
+    python benchmarks/serve.py --rounds 100 --labels 1000000 --requests 10000
+
+The store is built (or taken, with --keep, if it is there), served on a free port of this machine, and warmed up: each
+page is asked for until its result is there. Then a second process asks for the pages in turn over a few connections.
+The figures are milliseconds by page, and the server's resident memory as the requests go by.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from store import QUESTIONS, tables
+
+import hero_eval as hero
+
+LOOKS = 20
+"""How often the memory is looked at."""
+
+
+def build(path: Path, rounds: int, labels: int) -> None:
+    """Rounds of ten questions in turn, each of a model of its own."""
+    store = hero.create_store(path)
+    for number in range(rounds):
+        data, gold = tables(number, labels)
+        week, question = divmod(number, QUESTIONS)
+        name = f"2025-w{week + 1:02d} q{question}"
+        store.add(data, gold=gold if gold.num_rows else None, round=name, question=f"q{question}", model=f"v{week}")
+        if sys.stderr.isatty():
+            print(f"\r{number + 1} of {rounds} rounds", end="", file=sys.stderr)
+
+
+def serve(path: Path) -> tuple[subprocess.Popen[str], str]:
+    """The server's process and its address."""
+    command = [sys.executable, "-m", "hero_eval.cli.main", "serve", "--store", str(path), "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    found = re.search(r"http://\S+?/(?=\s)", process.stderr.readline())
+    if found is None:
+        sys.exit(process.stderr.read())
+    return process, found[0]
+
+
+def warm_up(address: str, pages: Sequence[str]) -> dict[str, float]:
+    """Seconds until each page shows its result for the first time."""
+    seconds = {}
+    with httpx.Client(base_url=address, timeout=60) as client:
+        for page in pages:
+            start = time.perf_counter()
+            while "data-job" in client.get(page).raise_for_status().text:
+                time.sleep(0.2)
+            seconds[page] = time.perf_counter() - start
+    return seconds
+
+
+def load(address: str, pages: Sequence[str], requests: int, clients: int, line: Any) -> None:
+    """Ask for the pages in turn, over as many connections as there are clients; tell every answer's milliseconds."""
+    numbers = iter(range(requests))
+    lock = threading.Lock()
+
+    def one_client() -> None:
+        with httpx.Client(base_url=address, timeout=60) as client:
+            while True:
+                with lock:
+                    number = next(numbers, None)
+                if number is None:
+                    return
+                page = pages[number % len(pages)]
+                start = time.perf_counter()
+                client.get(page).raise_for_status()
+                spent = 1000 * (time.perf_counter() - start)
+                with lock:
+                    line.send((page, spent))
+
+    threads = [threading.Thread(target=one_client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    line.send(None)
+
+
+def resident(pid: int) -> float:
+    """Megabytes of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return int(found[1]) / 1000 if found else float("nan")
+
+
+def measure(process: subprocess.Popen[str], address: str, pages: Sequence[str], given: Any) -> dict[str, Any]:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    asking = context.Process(target=load, args=(address, list(pages), given.requests, given.clients, there))
+    asking.start()
+    spent: dict[str, list[float]] = {page: [] for page in pages}
+    memory = [resident(process.pid)]
+    every = max(given.requests // LOOKS, 1)
+    start, count = time.perf_counter(), 0
+    while (told := here.recv()) is not None:
+        spent[told[0]].append(told[1])
+        count += 1
+        if count % every == 0:
+            memory.append(resident(process.pid))
+    seconds = time.perf_counter() - start
+    asking.join()
+    whole = np.concatenate([np.array(of) for of in spent.values()])
+    by_page = {page: [round(float(np.percentile(of, q)), 1) for q in (50, 95, 100)] for page, of in spent.items()}
+    return {
+        "requests": count,
+        "requests a second": round(count / seconds, 1),
+        "ms at the 95th percentile": round(float(np.percentile(whole, 95)), 1),
+        "ms by page (50%, 95%, most)": by_page,
+        "MB of the server": [round(one, 1) for one in memory],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--labels", type=int, default=10_000)
+    parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--clients", type=int, default=2)
+    parser.add_argument("--round-pages", type=int, default=3, help="pages of rounds among those asked for")
+    parser.add_argument("--keep", type=Path, default=None, help="build the store here and leave it")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server ends with us
+    with tempfile.TemporaryDirectory(prefix="hero-bench-") as folder:
+        path = given.keep or Path(folder) / "store"
+        if not path.exists():
+            build(path, given.rounds, given.labels)
+        names = [row.round for row in hero.open_store(path).rounds()][-given.round_pages :]
+        rounds = [f"/round?name={name.replace(' ', '+')}" for name in names]
+        pages = ["/", *rounds, "/models", "/labelers", "/backtest", "/upload", "/api/v1/rounds"]
+        process, address = serve(path)
+        try:
+            warm = {page: round(of, 1) for page, of in warm_up(address, pages).items()}
+            found = measure(process, address, pages, given)
+        finally:
+            process.terminate()
+            process.wait()
+    print(json.dumps({"rounds": given.rounds, "labels a round": given.labels, "s to warm up": warm, **found}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

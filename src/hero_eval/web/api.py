@@ -1,0 +1,269 @@
+"""The JSON API, under /api/v1. What takes long answers 202 with a job, until it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, Query, Request, UploadFile
+from fastapi.responses import JSONResponse
+
+from hero_eval import __version__
+from hero_eval.errors import Problem, wrong
+from hero_eval.store.log import Entry
+from hero_eval.web import shapes
+from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
+from hero_eval.web.forms import about_from
+from hero_eval.web.refusals import error_document, problem_document
+from hero_eval.web.shelf import Snapshot
+from hero_eval.web.work import Job
+
+REFUSED: dict[int | str, dict[str, Any]] = {
+    status: {"model": shapes.ErrorOut, "description": what}
+    for status, what in {
+        401: "the token is missing or wrong",
+        403: "the request comes from another site",
+        404: "there is no such round, question, job or upload",
+        409: "it does not fit what is there",
+        413: "the request is too large",
+        415: "the file is of a kind that is not taken",
+        422: "the input or the call is wrong, or the data cannot support the answer",
+        429: "too much work is waiting",
+        503: "the store cannot be read or written",
+    }.items()
+}
+LATER: dict[int | str, dict[str, Any]] = {202: {"model": shapes.JobOut, "description": "it is being worked out"}}
+
+router = APIRouter(prefix="/api/v1", responses=REFUSED)
+
+Name = Annotated[str, Query(description="The name of a round of the store.", max_length=200)]
+Question = Annotated[str | None, Query(description="Without it that of the latest round.", max_length=200)]
+Level = Annotated[float, Query(description="Of the intervals.", gt=0, lt=1)]
+Method = Annotated[str | None, Query(description="Without it the best one that the data allow.", max_length=100)]
+Columns = Annotated[list[str], Query(description="Covariates: numeric columns of the items.", max_length=50)]
+Positive = Annotated[str | None, Query(description="The class that is counted.", max_length=500)]
+Cluster = Annotated[str | None, Query(description="A column whose equal values belong together.", max_length=200)]
+Id = Annotated[str, Query(max_length=100)]
+
+
+def desk_of(request: Request) -> Desk:
+    found: Desk = request.app.state.desk
+    return found
+
+
+def job_document(job: Job) -> dict[str, Any]:
+    fields = ("id", "kind", "title", "state", "told", "done", "total")
+    error = error_document(job.problems) if job.problems else None
+    return {name: getattr(job, name) for name in fields} | {"error": error}
+
+
+def answered(answer: Answer) -> Any:
+    """200 with the document, 202 with the job, or the error that it ended in."""
+    answer.raise_failure()
+    if not answer.is_there:
+        return JSONResponse(job_document(answer.job), 202)
+    return answer.result.document
+
+
+def round_document(now: Snapshot, row: Entry) -> dict[str, Any]:
+    fields = ("round", "question", "model", "date", "items", "labels", "gold", "labelers", "source", "version")
+    headline = now.headlines.get(row.round)
+    return {name: getattr(row, name) for name in fields} | {"headline": vars(headline) if headline else None}
+
+
+def round_page_document(now: Snapshot, name: str) -> dict[str, Any]:
+    row = now.log.find(name)
+    who = tuple(shapes.LabelerIdentity.model_fields)
+    kept = tuple(shapes.RecordOut.model_fields)
+    return round_document(now, row) | {
+        "classes": list(row.classes) if row.classes else None,
+        "positive": row.positive,
+        "history": [one.round for one in now.history(name)],
+        "labeler_identities": [{key: one[key] for key in who} for one in now.labelers.get(name, ())],
+        "changes": [
+            {key: getattr(one, key) for key in ("version", "action", "labels", "gold", "written")}
+            for one in now.changes(name)
+        ],
+        "records": [{key: one[key] for key in kept} for one in now.records.get(name, ())],
+    }
+
+
+@router.get("/store", response_model=shapes.StoreOut)
+def store(request: Request) -> Any:
+    """The store as a whole."""
+    now = desk_of(request).shelf.now()
+    rows = now.rounds()
+    return {
+        "version": now.version,
+        "package": __version__,
+        "rounds": len(rows),
+        "questions": now.questions,
+        **{name: sum(getattr(row, name) for row in rows) for name in ("items", "labels", "gold")},
+    }
+
+
+@router.get("/rounds", response_model=shapes.RoundsOut)
+def rounds(request: Request, question: Question = None) -> Any:
+    """The rounds, oldest first, each with its recorded number if that still holds."""
+    now = desk_of(request).shelf.now()
+    if question is not None:
+        question_of(now, question)
+    listed = [round_document(now, row) for row in now.rounds(question)]
+    return {"store_version": now.version, "questions": now.questions, "rounds": listed}
+
+
+@router.get("/round", response_model=shapes.RoundPageOut)
+def round_(request: Request, name: Name) -> Any:
+    """What the store knows of a round."""
+    return round_page_document(desk_of(request).shelf.now(), name)
+
+
+@router.get("/round/result", response_model=shapes.RoundResultOut, responses=LATER)
+def round_result(
+    request: Request,
+    name: Name,
+    method: Method = None,
+    covariates: Columns = [],  # noqa: B006
+    level: Level = 0.95,
+    positive: Positive = None,
+    cluster: Cluster = None,
+) -> Any:
+    """The estimate of a round, with every method and its labelers."""
+    desk = desk_of(request)
+    choice = Choice(method, tuple(covariates), level, positive, cluster)
+    return answered(desk.ask(desk.round_order(desk.shelf.now(), name, choice)))
+
+
+@router.get("/models", response_model=shapes.ModelsOut, responses=LATER)
+def models(
+    request: Request,
+    question: Question = None,
+    round: Annotated[list[str], Query(description="Without them the latest of each model.", max_length=12)] = [],  # noqa: B006
+    baseline: Annotated[str | None, Query(description="The round to compare with.", max_length=200)] = None,
+    level: Level = 0.95,
+    positive: Positive = None,
+    cluster: Cluster = None,
+) -> Any:
+    """Models compared, all by the same history."""
+    desk = desk_of(request)
+    now = desk.shelf.now()
+    choice = Choice(level=level, positive=positive, cluster=cluster)
+    order, _ = desk.models_order(now, compared(now, question, round), baseline, choice)
+    return answered(desk.ask(order))
+
+
+def compared(now: Snapshot, question: str | None, rounds: Sequence[str]) -> list[str]:
+    """Rounds as named, else the latest of each model."""
+    if rounds:
+        return list(rounds)
+    found = question_of(now, question)
+    return [row.round for row in models_at_first(now, found)] if found else []
+
+
+def needed_question(now: Snapshot, question: str | None) -> str:
+    found = question_of(now, question)
+    if found is None:
+        raise wrong("E403", "the store holds no round yet. Add one: hero add, or upload a file")
+    return found
+
+
+@router.get("/labelers", response_model=shapes.LabelersOut, responses=LATER)
+def labelers(request: Request, question: Question = None, level: Level = 0.95) -> Any:
+    """Every labeler round by round, and who drifts."""
+    desk = desk_of(request)
+    now = desk.shelf.now()
+    return answered(desk.ask(desk.labelers_order(now, needed_question(now, question), level)))
+
+
+@router.get("/backtest", response_model=shapes.BacktestOut, responses=LATER)
+def backtest(request: Request, question: Question = None, level: Level = 0.95, positive: Positive = None) -> Any:
+    """How far off each method would have been on past rounds."""
+    desk = desk_of(request)
+    now = desk.shelf.now()
+    return answered(desk.ask(desk.backtest_order(now, needed_question(now, question), level, positive)))
+
+
+@router.get("/jobs", response_model=shapes.JobsOut)
+def jobs(request: Request) -> Any:
+    """Work that was asked for, the latest first."""
+    return {"jobs": [job_document(one) for one in desk_of(request).work.jobs()[:100]]}
+
+
+@router.get("/job", response_model=shapes.JobOut)
+def job(request: Request, id: Id) -> Any:
+    """How far a piece of work is."""
+    found = desk_of(request).work.job(id)
+    if found is None:
+        raise wrong("E507", f"there is no work called {id!r}")
+    return job_document(found)
+
+
+@router.post("/uploads", response_model=shapes.UploadOut, status_code=201)
+def upload(
+    request: Request,
+    file: Annotated[UploadFile, File(description="A table, or what a labeling tool exported.")],
+    round: Annotated[str, Form(max_length=200)],
+    question: Annotated[str | None, Form(max_length=200)] = None,
+    model: Annotated[str | None, Form(max_length=200)] = None,
+    date: Annotated[str | None, Form(max_length=40)] = None,
+    tool: Annotated[str | None, Form(max_length=40)] = None,
+    fields: Annotated[str | None, Form(max_length=1000, description="Separated by commas.")] = None,
+    experts: Annotated[str | None, Form(max_length=1000, description="Separated by commas.")] = None,
+    classes: Annotated[str | None, Form(max_length=1000, description="Separated by commas.")] = None,
+    positive: Annotated[str | None, Form(max_length=500)] = None,
+    columns: Annotated[str | None, Form(max_length=1000, description="ours=theirs, separated by commas.")] = None,
+    gold_source: Annotated[str | None, Form(max_length=200)] = None,
+) -> Any:
+    """Bring a file. Nothing is added yet: look at the preview, then confirm."""
+    said: Mapping[str, str | None] = {
+        "round": round,
+        "question": question,
+        "model": model,
+        "date": date,
+        "tool": tool,
+        "fields": fields,
+        "experts": experts,
+        "classes": classes,
+        "positive": positive,
+        "columns": columns,
+        "gold_source": gold_source,
+    }
+    about = about_from(said)
+    found = desk_of(request).uploads.take(file.filename, file.file, about)
+    return {"id": found.id, "file": found.name, "bytes": found.size}
+
+
+@router.get("/upload", response_model=shapes.PreviewOut, responses=LATER)
+def preview(request: Request, id: Id) -> Any:
+    """What a file holds, what adding it would do, and what stands in the way."""
+    desk = desk_of(request)
+    waiting = desk.uploads.find(id)
+    if waiting.is_added:
+        raise wrong("E506", f"{waiting.name!r} was added to the store already")
+    answer = desk.ask(desk.preview_order(desk.shelf.now(), waiting))
+    found = answered(answer)
+    return with_remedies(found) if answer.is_there else found
+
+
+def with_remedies(preview: Mapping[str, Any]) -> dict[str, Any]:
+    problems = [problem_document(Problem(one["code"], one["message"])) for one in preview["problems"]]
+    return {**preview, "problems": problems}
+
+
+@router.post("/upload/confirm", response_model=shapes.AddedOut, responses=LATER)
+def confirm(request: Request, id: Id) -> Any:
+    """Add it to the store."""
+    desk = desk_of(request)
+    answer = desk.ask(desk.add_order(desk.uploads.find(id)))
+    found = answered(answer)
+    if answer.is_there:
+        desk.uploads.added(id)
+    return found
+
+
+@router.delete("/upload", status_code=204)
+def drop(request: Request, id: Id) -> None:
+    """Throw it away."""
+    desk = desk_of(request)
+    desk.uploads.find(id)
+    desk.uploads.drop(id)

@@ -1,0 +1,101 @@
+"""The application: guard, pages, API, and what happens when something is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from hero_eval import __version__
+from hero_eval.errors import HeroError, Problem, wrong
+from hero_eval.web import api, download_pages, login_pages, pages, upload_pages
+from hero_eval.web.desk import Desk
+from hero_eval.web.guard import Guard
+from hero_eval.web.settings import Settings, checked
+from hero_eval.web.speaking import refuse
+
+ASSETS = {
+    "style.css": ("hero_eval.report", "templates/style.css", "text/css; charset=utf-8"),
+    "page.css": ("hero_eval.web", "static/page.css", "text/css; charset=utf-8"),
+    "page.js": ("hero_eval.web", "static/page.js", "text/javascript; charset=utf-8"),
+}
+"""What pages load: the report's own stylesheet first."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application for a store; E401 if there is none."""
+    checked(settings)
+    desk = Desk(settings)
+    desk.shelf.now()
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        desk.close()
+
+    made = FastAPI(
+        title="hero-eval",
+        version=__version__,
+        description="Rounds of a store, their estimates, models compared, labelers and backtests.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=life,
+    )
+    made.state.desk = desk
+    made.add_middleware(Guard, settings=settings)
+    made.include_router(api.router)
+    for room in (pages, upload_pages, download_pages, login_pages):
+        made.include_router(room.router)
+    made.add_api_route("/static/{name}", _asset, include_in_schema=False)
+    made.add_exception_handler(HeroError, _hero_error)
+    made.add_exception_handler(RequestValidationError, _invalid)
+    made.add_exception_handler(HTTPException, _http_error)
+    return made
+
+
+@lru_cache(maxsize=8)
+def asset(name: str) -> tuple[bytes, str, str]:
+    """Bytes, kind and fingerprint."""
+    package, path, kind = ASSETS[name]
+    found = files(package).joinpath(path).read_bytes()
+    return found, kind, hashlib.sha256(found).hexdigest()[:16]
+
+
+def _asset(name: str) -> Response:
+    if name not in ASSETS:
+        raise wrong("E507", f"there is no file {name[:60]!r}")
+    found, kind, tag = asset(name)
+    return Response(found, media_type=kind, headers={"Cache-Control": "public, max-age=3600", "ETag": f'"{tag}"'})
+
+
+def _hero_error(request: Request, error: Any) -> Response:
+    return refuse(request.url.path, error.problems)
+
+
+def _invalid(request: Request, error: Any) -> Response:
+    """Every parameter that is wrong, by name."""
+    problems = [
+        Problem("E508", f"{'.'.join(str(part) for part in one['loc'][1:]) or 'the request'}: {one['msg']}"[:500])
+        for one in error.errors()
+    ]
+    return refuse(request.url.path, problems)
+
+
+def _http_error(request: Request, error: Any) -> Response:
+    path, status = request.url.path, error.status_code
+    if status in (404, 405):
+        said = "has no page" if status == 404 else f"does not take {request.method[:20]}"
+        return refuse(path, [Problem("E507", f"{path[:200]!r} {said}")], status)
+    if status == 413:
+        return refuse(path, [Problem("E504", "the request is larger than this server takes")])
+    return refuse(path, [Problem("E508", str(error.detail)[:500])], 422 if status == 400 else status)

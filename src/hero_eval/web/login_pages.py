@@ -1,0 +1,45 @@
+"""Coming in and leaving, where a token is demanded."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from hero_eval.errors import Problem
+from hero_eval.web import api, guard
+from hero_eval.web.frame import Text, check_form, local, page, set_cookie
+from hero_eval.web.refusals import error_document
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+WAIT_AFTER_WRONG = 0.5
+"""Seconds that a wrong token costs."""
+
+
+@router.get("/login")
+def login(request: Request, next: str = "/") -> Response:
+    return page(request, "login.html", "Log in", next=local(next), error=None)
+
+
+@router.post("/login")
+async def log_in(request: Request) -> Response:
+    async with request.form(max_files=0, max_fields=10, max_part_size=2_000) as form:
+        given, next, ours = (str(form.get(name) or "") for name in ("token", "next", "form_token"))
+    check_form(request, ours)
+    token = api.desk_of(request).settings.token
+    if token is None or not guard.same(given.strip(), token):
+        await asyncio.sleep(WAIT_AFTER_WRONG)
+        error = error_document([Problem("E502", "the token is wrong")])
+        return page(request, "login.html", "Log in", status=401, next=local(next), error=error)
+    response = RedirectResponse(local(next or "/"), 303)
+    set_cookie(request, response, guard.LOGIN_COOKIE, guard.login_cookie(token))
+    return response
+
+
+@router.post("/logout")
+def log_out(request: Request, form_token: Text = "") -> Response:
+    check_form(request, form_token)
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(guard.LOGIN_COOKIE, path="/")
+    return response

@@ -1,0 +1,317 @@
+"""The pages. Each view takes what is known from the shelf, asks for work if something is not, and renders."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from hero_eval import words
+from hero_eval.errors import HeroError
+from hero_eval.methods.registry import all_methods
+from hero_eval.report.contents import Row, Told
+from hero_eval.report.pages import axis
+from hero_eval.store.log import Entry
+from hero_eval.web import api
+from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
+from hero_eval.web.forms import split
+from hero_eval.web.frame import Class, Level, Name, Question, Text, check_form, local, page, progress, set_cookie
+from hero_eval.web.rendering import link
+from hero_eval.web.shelf import Snapshot
+from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+LEVELS = (0.8, 0.9, 0.95, 0.99)
+YEAR = 365 * 86400
+
+
+def _unless_default(level: float) -> float | None:
+    return None if level == 0.95 else level
+
+
+# Rounds
+
+
+@router.get("/")
+def rounds(request: Request) -> Response:
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    parts = [_question_part(desk, now, question) for question in now.questions]
+    return page(request, "rounds.html", "Rounds", "rounds", now=now, parts_of=parts)
+
+
+def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
+    """The rounds of a question, newest first, their numbers on one axis, and the course of these if it is drawn."""
+    rows = list(reversed(now.rounds(question)))
+    bars = {row.round: _bar(now, row) for row in rows}
+    known = [one for one in bars.values() if one is not None]
+    bounds = _bounds(now, rows)
+    drawn = _drawn(desk, now, question)
+    missing = [row for row in rows if row.round not in now.headlines]
+    under_way = [desk.work.job(desk.round_order(now, row.round, Choice()).id) for row in missing]
+    jobs = [*under_way, drawn.job if drawn is not None else None]
+    return {
+        "job": next((one for one in jobs if one is not None and not one.is_over), None),
+        "n_missing": sum(one is None for one in under_way),
+        "question": question,
+        "rows": rows,
+        "bars": bars,
+        "scale": axis(known, bounds),
+        "bounds": bounds,
+        "what": next((now.headlines[row.round].what for row in rows if row.round in now.headlines), None),
+        "drawn": drawn.result.html if drawn is not None and drawn.is_there else None,
+    }
+
+
+def _drawn(desk: Desk, now: Snapshot, question: str) -> Answer | None:
+    """The course of recorded numbers; None if there is none to draw, or everybody is busy."""
+    order = desk.course_order(now, question)
+    try:
+        return desk.ask(order) if order is not None else None
+    except HeroError:
+        return None
+
+
+def _bar(now: Snapshot, row: Entry) -> Row | None:
+    one = now.headlines.get(row.round)
+    if one is None or one.value is None or one.low is None or one.high is None:
+        return None
+    return Row(row.round, one.value, one.low, one.high, math.nan)
+
+
+def _bounds(now: Snapshot, rows: Sequence[Entry]) -> tuple[float, float]:
+    """Rates lie between 0 and 1; of other scores only the seen ends are known here."""
+    found = [now.headlines[row.round] for row in rows if row.round in now.headlines]
+    if all(one.what.startswith("rate") for one in found):
+        return 0.0, 1.0
+    return min(one.low or 0.0 for one in found), max(one.high or 1.0 for one in found)
+
+
+MOST_AT_ONCE = 24
+
+
+@router.post("/estimate")
+def estimate_missing(request: Request, question: Text, form_token: Text = "") -> Response:
+    """Estimate the rounds of a question that have no number yet, the newest first."""
+    check_form(request, form_token)
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    rows = now.rounds(question_of(now, question))
+    missing = [row for row in reversed(rows) if row.round not in now.headlines]
+    for row in missing[:MOST_AT_ONCE]:
+        desk.ask(desk.round_order(now, row.round, Choice()))
+    return RedirectResponse("/", 303)
+
+
+@router.get("/round")
+def round_(
+    request: Request,
+    name: Name,
+    method: str = "",
+    covariates: str = "",
+    level: Level = 0.95,
+    positive: str = "",
+    cluster: str = "",
+) -> Response:
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    choice = Choice(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
+    answer = desk.ask(desk.round_order(now, name, choice))
+    asked = {"method": method, "covariates": covariates, "level": level, "positive": positive, "cluster": cluster}
+    said = {key: of for key, of in asked.items() if of not in ("", 0.95)}
+    entry = now.log.find(name)
+    return page(
+        request,
+        "round.html",
+        f"Round {name}",
+        "rounds",
+        facts=api.round_page_document(now, name),
+        entry=entry,
+        headline=now.headlines.get(name) if not said else None,
+        asked=asked,
+        said=said,
+        methods=list(all_methods()),
+        levels=sorted({*LEVELS, level}),
+        download=lambda file: link("/download", of="round", file=file, name=name, **said),
+        **progress(answer),
+    )
+
+
+# Models
+
+
+@router.get("/models")
+def models(
+    request: Request,
+    question: Question = None,
+    round: Annotated[list[str], Query(max_length=12)] = [],  # noqa: B006
+    baseline: Annotated[str | None, Query(max_length=200)] = None,
+    better: Annotated[str | None, Query(max_length=10)] = None,
+    level: Level = 0.95,
+    positive: Class = "",
+    cluster: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    named = now.log.find(round[0]).question if round and question is None else question
+    about = question_of(now, named)
+    if about is None or len(now.rounds(about)) < 2:
+        return page(request, "models_empty.html", "Models", "models", now=now, question=about)
+    rounds = list(round) or [row.round for row in models_at_first(now, about)]
+    if len(rounds) < 2:
+        rounds = [row.round for row in now.rounds(about)[-2:]]
+    if baseline is not None and baseline not in rounds:
+        baseline = None
+    order, chosen = desk.models_order(
+        now, rounds, baseline, Choice(level=level, positive=positive or None, cluster=cluster or None)
+    )
+    answer = desk.ask(order)
+    asked = {
+        "round": list(round),
+        "baseline": baseline,
+        "level": _unless_default(level),
+        "positive": positive,
+        "cluster": cluster,
+    }
+    way = better if better in WAYS else request.cookies.get(_better_cookie(about))
+    way = way if way in WAYS else None
+    response = page(
+        request,
+        "models.html",
+        "Models compared",
+        "models",
+        now=now,
+        question=about,
+        rounds=list(reversed(now.rounds(about))),
+        chosen={row.round for row in chosen},
+        baseline=order.arguments["baseline"],
+        better=way,
+        level=level,
+        levels=sorted({*LEVELS, level}),
+        shown=_models_shown(answer.result, way) if answer.is_there else None,
+        cluster=cluster,
+        positive=positive,
+        download=lambda file: link("/download", of="models", file=file, **{**asked, "round": rounds}),
+        turn=lambda to: link("/models", question=about, better=to, **asked),
+        **progress(answer),
+    )
+    if better in WAYS:
+        set_cookie(request, response, _better_cookie(about), better or "", YEAR)
+    return response
+
+
+def _better_cookie(question: str) -> str:
+    return f"hero_better_{hashlib.sha256(question.encode()).hexdigest()[:12]}"
+
+
+def _models_shown(result: Any, better: str | None) -> dict[str, Any]:
+    """What the template needs of a comparison: the verdict, and rows with bars on a common axis."""
+    found = result.document
+    rows = in_order(found, better)
+    bars = [_number_row(row["model"], row) for row in rows]
+    bounds = tuple(found["bounds"])
+    reach = bounds[1] - bounds[0]
+    return {
+        "answer": verdict(found, better),
+        "rows": [
+            {"found": row, "bar": bar, "chance": chance_of(row, better), "gap": _number_row("", row["difference"])}
+            for row, bar in zip(rows, bars, strict=True)
+        ],
+        "scale": axis(bars, bounds),
+        "bounds": bounds,
+        "points": lambda value: _points(value, reach),
+        "is_share": reach == 1.0,
+        "sureness": sureness,
+        "told": [Told(_as_finding(one), one["remedy"], one["concerns"]) for one in found["findings"]],
+    }
+
+
+def _points(value: float, reach: float) -> str:
+    """A difference with its sign: of shares in points of 100, else as it is."""
+    if not math.isfinite(value):
+        return words.UNKNOWN
+    return f"{100 * value:+.1f}" if reach == 1.0 else f"{value:+.3g}"
+
+
+def _as_finding(one: Mapping[str, Any]) -> Any:
+    from hero_eval.findings import Finding
+
+    return Finding(one["code"], one["message"])
+
+
+def _number_row(name: str, one: Mapping[str, Any] | None) -> Row:
+    known = {key: math.nan if one is None or one[key] is None else float(one[key]) for key in ("value", "low", "high")}
+    return Row(name, known["value"], known["low"], known["high"], math.nan)
+
+
+# Labelers and backtest
+
+
+@router.get("/labelers")
+def labelers(request: Request, question: Question = None, level: Level = 0.95) -> Response:
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    about = question_of(now, question)
+    with_gold = [row for row in now.rounds(about) if row.gold] if about else []
+    answer = desk.ask(desk.labelers_order(now, about, level)) if about and with_gold else None
+    return page(
+        request,
+        "labelers.html",
+        "Labelers",
+        "labelers",
+        now=now,
+        question=about,
+        download=lambda file: link("/download", of="labelers", file=file, question=about, level=_unless_default(level)),
+        **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
+    )
+
+
+@router.get("/backtest")
+def backtest(request: Request, question: Question = None, level: Level = 0.95, positive: Class = "") -> Response:
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    about = question_of(now, question)
+    with_gold = [row for row in now.rounds(about) if row.gold] if about else []
+    answer = None
+    if about is not None and len(with_gold) >= 2:
+        answer = desk.ask(desk.backtest_order(now, about, level, positive or None))
+    return page(
+        request,
+        "backtest.html",
+        "Backtest",
+        "backtest",
+        now=now,
+        question=about,
+        n_with_gold=len(with_gold),
+        positive=positive,
+        level=level,
+        levels=sorted({*LEVELS, level}),
+        download=lambda file: link(
+            "/download", of="backtest", file=file, question=about, positive=positive, level=_unless_default(level)
+        ),
+        **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
+    )
+
+
+@router.post("/retry")
+def retry(request: Request, id: Text, back: Text, form_token: Text = "") -> Response:
+    """Forget a failure, so that the page asks anew."""
+    check_form(request, form_token)
+    api.desk_of(request).work.forget(id)
+    return RedirectResponse(local(back), 303)
+
+
+@router.get("/api")
+def api_page(request: Request) -> Response:
+    """The API in words, from its own description."""
+    described = request.app.openapi()
+    rows = [
+        {"method": method.upper(), "path": path, "what": of.get("description") or of.get("summary", "")}
+        for path, methods in described["paths"].items()
+        for method, of in methods.items()
+    ]
+    return page(request, "api.html", "The API", "api", rows=rows)

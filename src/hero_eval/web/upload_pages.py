@@ -1,0 +1,126 @@
+"""The pages on which a file comes in: the form, what the file holds, and adding it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import UploadFile
+
+from hero_eval.errors import wrong
+from hero_eval.reading.exports.imports import TOOLS
+from hero_eval.web import api
+from hero_eval.web.desk import Desk
+from hero_eval.web.forms import about_from
+from hero_eval.web.frame import Text, check_form, page, progress
+from hero_eval.web.rendering import link
+from hero_eval.web.uploads import KINDS
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+
+
+@router.get("/upload")
+def upload(request: Request) -> Response:
+    desk = api.desk_of(request)
+    return page(
+        request,
+        "upload.html",
+        "Add a round",
+        "upload",
+        now=desk.shelf.now(),
+        said=_as_said({}),
+        kinds=KINDS,
+        tools=list(TOOLS),
+        most=desk.settings.max_upload,
+    )
+
+
+FIELDS = ("round", "question", "model", "date", "tool", "fields", "experts", "classes", "positive", "columns")
+
+
+@router.post("/upload")
+async def take(request: Request) -> Response:
+    """Keep the file aside and show what it holds."""
+    async with request.form(max_files=1, max_fields=40, max_part_size=20_000) as form:
+        said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
+        check_form(request, str(form.get("form_token") or ""))
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise wrong("E508", "no file was chosen")
+        desk = api.desk_of(request)
+        found = await run_in_threadpool(_keep, desk, file, said)
+    return RedirectResponse(link("/upload/preview", id=found.id), 303)
+
+
+def _keep(desk: Desk, file: UploadFile, said: Mapping[str, str]) -> Any:
+    return desk.uploads.take(file.filename, file.file, about_from(said))
+
+
+@router.get("/upload/preview")
+def preview(request: Request, id: Annotated[str, Query(max_length=100)]) -> Response:
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    found = desk.uploads.find(id)
+    if found.is_added:
+        return RedirectResponse(link("/round", name=found.about["round"]), 303)
+    answer = desk.ask(desk.preview_order(now, found))
+    return page(
+        request,
+        "preview.html",
+        f"Preview of {found.name}",
+        "upload",
+        now=now,
+        upload=found,
+        said=_as_said(found.about),
+        tools=list(TOOLS),
+        preview=api.with_remedies(answer.result.document) if answer.is_there else None,
+        **progress(answer),
+    )
+
+
+def _as_said(about: Mapping[str, Any]) -> dict[str, str]:
+    """What was said, as a form shows it."""
+    texts = {key: ", ".join(of) if isinstance(of, list) else of for key, of in about.items() if key != "columns"}
+    texts["columns"] = ", ".join(f"{ours}={theirs}" for ours, theirs in about.get("columns", {}).items())
+    return {name: str(texts.get(name, "")) for name in (*FIELDS, "gold_source")}
+
+
+@router.post("/upload/change")
+async def change(request: Request) -> Response:
+    """Say something else about the file, and look again."""
+    async with request.form(max_files=0, max_fields=40, max_part_size=20_000) as form:
+        said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
+        id, token = str(form.get("id") or ""), str(form.get("form_token") or "")
+    check_form(request, token)
+    api.desk_of(request).uploads.change(id, about_from(said))
+    return RedirectResponse(link("/upload/preview", id=id), 303)
+
+
+@router.post("/upload/confirm")
+def confirm(request: Request, id: Text, form_token: Text = "") -> Response:
+    check_form(request, form_token)
+    desk = api.desk_of(request)
+    desk.ask(desk.add_order(desk.uploads.find(id)))
+    return RedirectResponse(link("/upload/adding", id=id), 303)
+
+
+@router.get("/upload/adding")
+def adding(request: Request, id: Annotated[str, Query(max_length=100)]) -> Response:
+    """Until it is in the store; then its page."""
+    desk = api.desk_of(request)
+    found = desk.uploads.find(id)
+    answer = desk.ask(desk.add_order(found))
+    if answer.is_there:
+        desk.uploads.added(id)
+        return RedirectResponse(link("/round", name=answer.result.document["round"]), 303)
+    return page(request, "adding.html", f"Adding {found.name}", "upload", upload=found, **progress(answer))
+
+
+@router.post("/upload/drop")
+def drop(request: Request, id: Text, form_token: Text = "") -> Response:
+    check_form(request, form_token)
+    api.desk_of(request).uploads.drop(id)
+    return RedirectResponse("/upload", 303)

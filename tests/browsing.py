@@ -1,0 +1,81 @@
+"""A real browser for tests: Debian's chromium, driven by selenium, with axe-core to look for what shuts people out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+AXE = Path(os.environ.get("HERO_AXE", Path(__file__).resolve().parent.parent / "build/browser/axe.min.js"))
+MISSING = [
+    name
+    for name, there in (
+        ("chromium", shutil.which("chromium")),
+        ("chromedriver", shutil.which("chromedriver")),
+        ("selenium", find_spec("selenium")),
+        (str(AXE), AXE.exists()),
+    )
+    if not there
+]
+SKIPPED = f"not installed: {', '.join(MISSING)}" if MISSING and os.environ.get("CI") != "true" else ""
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@contextmanager
+def chromium(downloads: Path | None = None) -> Iterator[Any]:
+    """A browser with an empty profile; what it downloads lands in `downloads`."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        if downloads is not None:
+            options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+        driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+def look_as(browser: Any, width: int = 1000, scheme: str = "light") -> None:
+    """The size of the window, and light or dark."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    chosen = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", chosen)
+
+
+def asked_for(browser: Any) -> set[str]:
+    """The addresses that were asked since the last look."""
+    events = (json.loads(row["message"])["message"] for row in browser.get_log("performance"))
+    return {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
+
+
+def serious(browser: Any) -> list[tuple[str, list[str]]]:
+    """What axe-core finds serious on the page that is shown."""
+    # the page's own policy lets no script in; the debugger's does
+    browser.execute_script(AXE.read_text(encoding="utf-8"))
+    found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in bad]

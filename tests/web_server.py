@@ -1,0 +1,79 @@
+"""Servers for tests: `hero serve` as a process of its own, or the application in a thread."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from hero_eval.web.app import create_app
+from hero_eval.web.serving import address, bound
+from hero_eval.web.settings import Settings
+
+PATIENCE = 90.0
+
+
+@contextmanager
+def served(store: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[httpx.Client]:
+    """A client of a server on a free port of this machine; the server ends with the block."""
+    command = [sys.executable, "-m", "hero_eval.cli.main", "serve", "--store", str(store), "--port", "0", *options]
+    known = {**os.environ, "OMP_NUM_THREADS": "1", **(env or {})}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=known)
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://\S+?/(?=\s)", said)
+        assert found, said + process.stderr.read()
+        with httpx.Client(base_url=found[0], timeout=30.0) as client:
+            yield client
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        process.stderr and process.stderr.close()
+
+
+def when_there(client: httpx.Client, path: str, how: str = "GET", **asked: Any) -> httpx.Response:
+    """The answer of the API once it is more than a job."""
+    end = time.monotonic() + PATIENCE
+    while (answer := client.request(how, path, **asked)).status_code == 202:
+        assert time.monotonic() < end, answer.json()
+        time.sleep(0.1)
+    return answer
+
+
+def page_when_there(client: httpx.Client, path: str) -> str:
+    """A page once nothing on it is being worked out."""
+    end = time.monotonic() + PATIENCE
+    while "data-job" in (text := client.get(path, follow_redirects=True).text):
+        assert time.monotonic() < end, text
+        time.sleep(0.1)
+    return text
+
+
+@contextmanager
+def visiting(settings: Settings, **client: Any) -> Iterator[httpx.Client]:
+    """A client of a server in a thread of this process: for what needs no work in the background."""
+    taken = bound(replace(settings, host="127.0.0.1", port=0))
+    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        with httpx.Client(base_url=address(taken), timeout=30.0, **client) as found:
+            yield found
+    finally:
+        server.should_exit = True
+        thread.join(timeout=20)
+        taken.close()
