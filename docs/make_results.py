@@ -38,7 +38,19 @@ def study_sections() -> dict[str, str]:
         "twins bias": by_method(twins, "bias", "+"),
         "twins coverage": coverage(twins),
         "limits": limits(rows_of("limits")),
+        "guards": guards(rows_of("guards")),
     }
+
+
+def guards(rows: Sequence[Row], cell: str = "10 labelers, gold 10%") -> str:
+    """How often each guard alarms in one cell of the study."""
+    own = [row for row in rows if row["cell"] == cell]
+    lines = [
+        [row["situation"], f"{row['method']} {row['guard']}", row["measures"], _with_error(row, "alarms", places=2)]
+        for row in own
+    ]
+    about = f"With {cell} of 800 history items, {own[0]['replications']} rounds a situation:"
+    return f"{about}\n\n{table(['situation', 'guard', 'measures', 'alarms'], lines, 'lllr')}"
 
 
 def large_sections() -> dict[str, str]:

@@ -55,9 +55,12 @@ def test_the_site_asks_nobody_else(browser: Any, site: str, name: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_everybody_can_read_the_site(browser: Any, site: str, name: str, scheme: str) -> None:
     """axe-core finds nothing serious, in light and in dark."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
     show(browser, f"{site}/{name}.html", scheme=scheme)
-    ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert (sum(int(part) for part in ground.strip("rgb()").split(",")[:3]) < 200) == (scheme == "dark")
+    chosen = "return document.body.dataset.mdColorScheme"
+    asked = "slate" if scheme == "dark" else "default"
+    WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(chosen) == asked)
     assert not serious(browser)
 
 
