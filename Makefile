@@ -29,7 +29,7 @@ demo: $(READY)
 AXE := build/browser/axe.min.js
 browser: $(READY)
 	@command -v chromium chromedriver >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && apt-get install --yes --no-install-recommends chromium chromium-driver fonts-dejavu-core; } || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install --yes --no-install-recommends chromium chromium-driver fonts-dejavu-core; } || \
 	  [ "$$CI" != true ]
 	@test -f $(AXE) || \
 	  { mkdir -p build/browser && cd build/browser && npm pack --silent axe-core@4 >/dev/null && \
