@@ -47,7 +47,22 @@ def test_a_pass_is_the_plain_step(seed: int, kind: tuple[int, list[int]], weight
     patterns = some_patterns(seed, n_answers=n_answers, weighted=weighted)
     latent = some_latent(seed + 1, patterns, state_class)
     for one, other in zip(Kernel(patterns).step(latent), by_plain_code(patterns, latent), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("state_class", [[0, 1], [0, 0, 1]], ids=str)
+def test_rows_of_five_and_of_any_length(state_class: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are laid out by their length: a row would get another's gold or weight, or be left out at a chunk's end."""
+    monkeypatch.setattr(kernel, "_CHUNK", 100)
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, (3_000, 9))
+    for row, length in zip(labels, np.where(rng.random(3_000) < 0.6, 5, rng.integers(1, 10, 3_000)), strict=True):
+        row[rng.permutation(9)[length:]] = -1
+    gold = np.where(rng.random(3_000) < 0.1, rng.integers(0, 2, 3_000), -1)
+    patterns = patterns_of_matrix(labels, 2, gold, rng.uniform(0.2, 3.0, 3_000))
+    latent = some_latent(5, patterns, state_class)
+    for one, other in zip(Kernel(patterns).step(latent), by_plain_code(patterns, latent), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-11)
 
 
 def test_extreme_likelihoods_stay_finite() -> None:
