@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hero_eval.model import em, kernel
+from hero_eval.model import em, guards, kernel
 from hero_eval.model.em import EMOptions, gold_start, run_em
 from hero_eval.model.kernel import Kernel
 from hero_eval.model.latent import Latent, posterior, state_barrier
@@ -101,3 +101,32 @@ def test_a_fit_by_the_kernel_is_the_plain_fit(monkeypatch: pytest.MonkeyPatch) -
     assert report.converged
     np.testing.assert_allclose(fast.answers, plain.answers, atol=1e-9)
     assert np.diff(report.path).min() > -1e-9
+
+
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_what_the_others_show_is_the_same_by_the_kernel(seed: int, weighted: bool) -> None:
+    """A labeler of a large history would be accused, or not, by other numbers than one of a small history."""
+    patterns = some_patterns(seed, weighted=weighted)
+    latent = some_latent(seed + 1, patterns, [0, 1])
+    plain = guards._share_sums(patterns, latent)
+    by_kernel = guards._of_two_states(Kernel(patterns).others_show(latent))
+    for one, other in zip(by_kernel, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+def test_products_by_blocks_are_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large round would lose the rows between two blocks."""
+    patterns = some_patterns(2, n_items=3_000, n_labelers=40)
+    rng = np.random.default_rng(1)
+    by_cell, by_row = rng.normal(size=(80, 3)), rng.normal(size=(patterns.n_rows, 3))
+    whole = patterns.from_cells(by_cell), patterns.to_cells(by_row), patterns.entries
+    monkeypatch.setattr("hero_eval.model.patterns._MANY_ENTRIES", 1_000)
+    blocks = patterns.row_blocks()
+    assert len(blocks) > 50
+    in_blocks = patterns.from_cells(by_cell), patterns.to_cells(by_row)
+    for one, other in zip(in_blocks, whole, strict=False):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+    for position, of in enumerate(whole[2]):
+        parts = [patterns.entries_of(rows)[position] for rows in blocks]
+        np.testing.assert_array_equal(np.concatenate(parts), of)

@@ -237,6 +237,31 @@ def _many_states(
     return likelihood
 
 
+@njit(nogil=True, cache=True)
+def _others_show(
+    start: int, stop: int, groups: Any, cells: Any, counts: Any, gold: Any, delta: Any, prior: float, own: Any
+) -> None:
+    """Rows [start, stop) of two states: sums by cell of state 1's share without the label itself, and of its square."""
+    first_rows, first_labels, widths = groups
+    group = np.searchsorted(first_rows, start, side="right") - 1
+    for row in range(start, stop):
+        while row >= first_rows[group + 1]:
+            group += 1
+        label = first_labels[group] + (row - first_rows[group]) * widths[group]
+        t = prior
+        for k in range(label, label + widths[group]):
+            t += delta[cells[k]]
+        for k in range(label, label + widths[group]):
+            share = float(gold[row]) if gold[row] >= 0 else 1.0 / (1.0 + np.exp(delta[cells[k]] - t))
+            own[cells[k], 0] += counts[row] * share
+            own[cells[k], 1] += counts[row] * share * share
+
+
+def is_binary(latent: Latent) -> bool:
+    """Whether there are two states, one a class."""
+    return latent.n_states == 2 and bool((latent.state_class == np.arange(2)).all())
+
+
 class Kernel:
     """Patterns laid out for the passes; `step` is one E-step with the sums that the M-step takes."""
 
@@ -244,7 +269,9 @@ class Kernel:
         n_cells, ends = int(patterns.cells.shape[1]), patterns.cells.indptr
         self._shape = patterns.n_labelers, patterns.n_answers
         lengths = np.diff(ends)
-        widths, times = np.unique(lengths, return_counts=True)
+        times = np.bincount(lengths)
+        widths = np.flatnonzero(times)
+        times = times[widths]
         small = np.uint16 if n_cells <= 1 << 16 else np.int32
         if len(widths) <= 1:
             self._cells, counts, gold = patterns.cells.indices.astype(small), patterns.counts, patterns.gold
@@ -286,8 +313,31 @@ class Kernel:
 
     def step(self, latent: Latent) -> tuple[Floats, Floats, float]:
         """Expected answers (J, L, S), expected states (S,), and the likelihood, at this point."""
-        plain = latent.n_states == 2 and bool((latent.state_class == np.arange(2)).all())
-        return self._step_of_two(latent) if plain else self._step_of_many(latent)
+        return self._step_of_two(latent) if is_binary(latent) else self._step_of_many(latent)
+
+    def others_show(self, latent: Latent) -> Floats:
+        """(J, L, 3) sums over labels, in a model of two states and classes: of the labels themselves, of the share of
+        state 1 that all but the label and the gold show, and of its square."""
+        logs = np.log(latent.answers).reshape(-1, 2)
+        delta, prior = logs[:, 1] - logs[:, 0], float(np.log(latent.weights[1] / latent.weights[0]))
+        own = np.zeros((len(self._cuts) - 1, len(logs), 2))
+
+        def work(chunk: int) -> None:
+            _others_show(
+                self._cuts[chunk],
+                self._cuts[chunk + 1],
+                self._groups,
+                self._cells,
+                self._counts,
+                self._gold,
+                delta,
+                prior,
+                own[chunk],
+            )
+
+        _run(work, len(own))
+        sums = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
+        return sums.reshape(*self._shape, 3)
 
     def _step_of_two(self, latent: Latent) -> tuple[Floats, Floats, float]:
         logs = np.log(latent.answers).reshape(-1, 2)
