@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from hero_eval.confidence import standard_quantile
 from hero_eval.errors import HeroError
@@ -255,6 +255,8 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
         return float(quantity.contrast @ between.moved(step * direction)) - target
 
     ends = gap(-_FARTHEST), gap(_FARTHEST)
+    from scipy import optimize  # takes long to load, and most estimates do without
+
     shift = optimize.brentq(gap, -_FARTHEST, _FARTHEST) if ends[0] * ends[1] < 0 else math.nan
     items = Influence(tuple(part for part in estimate.influence.parts if part.source != "rounds")).variance()
     noise = items + float(along @ between.own @ along) + seen.error**2
