@@ -104,11 +104,10 @@ def _patterns(
 ) -> Patterns:
     """Rows `first` of the cells, with what the tally's rows sum up to in each."""
     indptr, chosen = take_rows(cells, ends, first)
-    sums = tally.items, tally.weight, tally.square
+    items, weight, square = tally.items, tally.weight, tally.square
     if first is not row:
         kept = row >= 0
-        sums = tuple(sum_by(row[kept], of[kept], len(first)) for of in sums)
-    items, weight, square = sums
+        items, weight, square = (sum_by(row[kept], of[kept], len(first)) for of in (items, weight, square))
     scale = items.sum() / weight.sum() if len(items) else 1.0
     if scale != 1.0:
         weight, square = weight * scale, square * scale**2
@@ -162,10 +161,14 @@ def add(tallies: Sequence[Tally]) -> Tally:
 def _collapsed(tally: Tally) -> Tally:
     """Rows that are alike made one."""
     of_row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-    cells = tally.cells[np.lexsort((tally.cells, of_row))]
-    first, group = group_rows(cells, tally.ends, tally.gold, len(tally.labelers) * len(tally.values))
-    ends, chosen = take_rows(cells, tally.ends, first)
-    return replace(
+    return _grouped(replace(tally, cells=tally.cells[np.lexsort((tally.cells, of_row))]))[0]
+
+
+def _grouped(tally: Tally) -> tuple[Tally, Ints]:
+    """The same of rows whose cells are sorted, and (P,) where each row went."""
+    first, group = group_rows(tally.cells, tally.ends, tally.gold, len(tally.labelers) * len(tally.values))
+    ends, chosen = take_rows(tally.cells, tally.ends, first)
+    together = replace(
         tally,
         cells=chosen,
         ends=ends,
@@ -175,6 +178,19 @@ def _collapsed(tally: Tally) -> Tally:
         square=sum_by(group, tally.square, len(first)),
         moments=None if tally.moments is None else add_moments([tally.moments], [group], len(first)),
     )
+    return together, group
+
+
+def hide_gold(tally: Tally) -> tuple[Tally, Ints]:
+    """The tally as if no item had gold, and (P,) where each row went."""
+    return _grouped(replace(tally, gold=np.full_like(tally.gold, -1)))
+
+
+def are_alike(one: Tally, other: Tally) -> bool:
+    """Whether two tallies count the same patterns equally often."""
+    if (one.labelers, one.values, one.n_labels) != (other.labelers, other.values, other.n_labels):
+        return False
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("ends", "cells", "gold", "items"))
 
 
 def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[str]) -> Tally:
