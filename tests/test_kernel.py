@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hero_eval.model import em, guards, kernel
 from hero_eval.model.em import EMOptions, gold_start, run_em
+from hero_eval.model.influence import pair_sums
 from hero_eval.model.kernel import Kernel
 from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Patterns, patterns_of_matrix
@@ -130,3 +131,14 @@ def test_products_by_blocks_are_products(monkeypatch: pytest.MonkeyPatch) -> Non
     for position, of in enumerate(whole[2]):
         parts = [patterns.entries_of(rows)[position] for rows in blocks]
         np.testing.assert_array_equal(np.concatenate(parts), of)
+
+
+def test_pairs_of_cells_are_the_same_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval of a large round would have another length than that of a small one with the same data."""
+    patterns = some_patterns(6, n_items=500, n_labelers=300, n_answers=3)
+    values = np.random.default_rng(2).uniform(size=patterns.n_rows)
+    plain = pair_sums(patterns, values)
+    monkeypatch.setattr(em, "MANY_LABELS", 1)
+    np.testing.assert_allclose(pair_sums(patterns, values), plain, rtol=1e-12, atol=1e-12)
+    cells = patterns.cells.toarray().astype(float)
+    np.testing.assert_allclose(plain, cells.T @ (values[:, None] * cells), rtol=1e-12, atol=1e-12)

@@ -19,7 +19,7 @@ Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
 
 _FIRST_REACH = 4.0
-MANY_LABELS = 1_000_000  # in patterns, from which on the compiled kernel pays for its start
+MANY_LABELS = 300_000  # in patterns, from which on the compiled kernel pays for its start
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,15 @@ def _others_show(
             own[cells[k], 1] += counts[row] * share * share
 
 
+@njit(nogil=True, cache=True)
+def add_pairs(ends: Any, cells: Any, values: Any, out: Any) -> None:
+    """Values of rows into (C, C), by the cells that meet in a row; cells rise within a row, so one half is filled."""
+    for row in range(len(ends) - 1):
+        for k in range(ends[row], ends[row + 1]):
+            for m in range(k, ends[row + 1]):
+                out[cells[k], cells[m]] += values[row]
+
+
 def is_binary(latent: Latent) -> bool:
     """Whether there are two states, one a class."""
     return latent.n_states == 2 and bool((latent.state_class == np.arange(2)).all())
