@@ -56,6 +56,7 @@ studies: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	mkdir -p build/bench
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/paper_grid.py
 	$(BIN)/python benchmarks/intervals.py
 	$(BIN)/python benchmarks/em.py

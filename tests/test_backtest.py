@@ -300,8 +300,8 @@ def test_rounds_without_gold_are_history_only(rounds: list[Round]) -> None:
     assert "F603" in codes(found)
 
 
-def test_rounds_without_their_items_are_refused(tmp_path: Path) -> None:
-    """A backtest of rounds in a database would fail somewhere deep inside."""
+def test_rounds_without_their_items_are_played(tmp_path: Path) -> None:
+    """A backtest of rounds in files that an engine counts would fail somewhere deep inside."""
     rng = np.random.default_rng(13)
     for name in ("a", "b"):
         truth = (rng.random(60) < 0.5).astype(int)
@@ -309,8 +309,11 @@ def test_rounds_without_their_items_are_refused(tmp_path: Path) -> None:
         for table, of in tables_of(labels_given(rng, truth, ANSWERS), truth, prefix=name).items():
             pyarrow.csv.write_csv(of, tmp_path / name / f"{table}.csv")
     past = [hero.read_round(tmp_path / name, engine="duckdb") for name in ("a", "b")]
+    found = hero.backtest(past)
+    assert found.rounds == ("a", "b")
+    assert {"history_mean", "hero1", "hero3"} <= set(found.methods)
     with pytest.raises(hero.InputError, match="E211"):
-        hero.backtest(past)
+        hero.backtest(past, cluster="x")
 
 
 def test_the_same_round_twice_is_refused(rounds: list[Round]) -> None:

@@ -107,6 +107,7 @@ METHODS: list[tuple[str, list[str] | None]] = [
     ("hero1", None),
     ("hero2", ["x"]),
     ("hero2", ["z", "x"]),
+    ("hero3", None),
 ]
 
 
@@ -185,16 +186,80 @@ def test_three_classes(engine: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_the_bootstrap_runs_on_counts(engine: str, folders: dict[str, Path]) -> None:
     """Weights of patterns must be drawn as those of items are, else the spread is not that of the data."""
-    if engine == "spark":
-        pytest.skip("the same code as DuckDB's from the counts on")
     rounds = [read_on(engine, folders[name]) for name in ("current", "history")]
     drawn = hero.estimate_rate(*rounds, method="hero1", interval="bootstrap", replicates=400, seed=1)
     usual = hero.estimate_rate(*rounds, method="hero1", interval="influence")
     widths = [high - low for low, high in (drawn.interval(), usual.interval())]
     assert widths[0] == pytest.approx(widths[1], rel=0.25)
+
+
+@pytest.mark.parametrize("engines", [("duckdb",) * 3, ("memory", "memory", "duckdb")], ids="-".join)
+def test_the_bootstrap_of_several_rounds_runs_on_counts(
+    engines: tuple[str, ...], folders: dict[str, Path], past_paths: list[Path]
+) -> None:
+    """hero3 looks at past rounds one by one: each must be drawn by itself, whoever counted it."""
+    paths = [folders["current"], folders["history"], past_paths[0]]
+    widths = []
+    for by in (("memory",) * 3, engines):
+        current, *past = (read_on(on, path) for on, path in zip(by, paths, strict=True))
+        drawn = hero.estimate_rate(current, past, method="hero3", interval="bootstrap", replicates=100, seed=1)
+        widths.append(float(np.diff(drawn.interval())[0]))
+    assert widths[1] == pytest.approx(widths[0], rel=0.35)
+
+
+@pytest.fixture(scope="module")
+def past_paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Four past rounds with gold."""
+    base = tmp_path_factory.mktemp("past")
+    return [write(base / f"week{week}", small_tables(20 + week, prefix=f"w{week}-")) for week in range(4)]
+
+
+@pytest.mark.parametrize("engines", [("duckdb",) * 4, ("memory", "duckdb", "memory", "duckdb")], ids="-".join)
+def test_a_backtest_of_counts_is_that_of_memory(engines: tuple[str, ...], past_paths: list[Path]) -> None:
+    """Which method suits a platform's data could be asked of small rounds only."""
+    options: dict[str, Any] = {"methods": ["majority_vote", "gold_proportion", "hero1", "hero3"]}
+    here, there = (
+        hero.backtest([read_on(on, path) for on, path in zip(by, past_paths, strict=True)], **options)
+        for by in (("memory",) * 4, engines)
+    )
+    assert [(one.round, one.method) for one in there.plays] == [(one.round, one.method) for one in here.plays]
+    for one, other in zip(here.plays, there.plays, strict=True):
+        assert (other.seen.n_gold, other.seen.n_items) == (one.seen.n_gold, one.seen.n_items)
+        figures = [(of.value, of.low, of.high, of.seen.mean, of.seen.error) for of in (one, other)]
+        np.testing.assert_allclose(figures[1], figures[0], rtol=0, atol=1e-8, err_msg=f"{one.round}, {one.method}")
+    assert there.common_drift == pytest.approx(here.common_drift, abs=1e-7)
+    assert there.best == here.best
+
+
+def test_a_backtest_of_counts_takes_covariates(past_paths: list[Path]) -> None:
+    """hero2 of a large round would be left out, or one method that needs items would stop all."""
+    here, there = (
+        hero.backtest(
+            [read_on(on, path, covariates=["x"]) for path in past_paths[:2]],
+            covariates=["x"],
+            methods=["hero1", "hero2", "hero3"],
+        )
+        for on in ("memory", "duckdb")
+    )
+    for name in ("hero1", "hero2"):
+        plays = [[one for one in of.plays if one.method == name] for of in (here, there)]
+        assert len(plays[0]) == len(plays[1]) == 2
+        for one, other in zip(*plays, strict=True):
+            np.testing.assert_allclose([other.value, other.low], [one.value, one.low], rtol=0, atol=1e-8)
+    assert "items one by one" in next(iter(there.skipped["hero3"].values()))
+    with pytest.raises(InputError) as caught:
+        hero.backtest([read_on("duckdb", path) for path in past_paths], cluster="x")
+    assert caught.value.code == "E211"
+
+
+def test_a_round_of_counts_is_not_its_own_history(past_paths: list[Path]) -> None:
+    """A copy of a large round among past rounds would make every method look better than it is."""
+    with pytest.raises(InputError) as caught:
+        hero.backtest([read_on("duckdb", past_paths[place]) for place in (0, 1, 0)])
+    assert caught.value.code == "E201"
 
 
 # What is wrong
@@ -458,6 +523,7 @@ def test_em_by_passes_is_em_in_memory(
         one, other = (hero.estimate_rate(current, fit, method="hero1", interval="influence") for fit in (here, there))
         assert other.value == pytest.approx(one.value, abs=1e-9)
         assert other.std_error == pytest.approx(one.std_error, rel=1e-6)
-    with pytest.raises(InputError) as caught:
-        hero.estimate_rate(past, current)
-    assert caught.value.code in ("E212", "E302")
+    for call in (lambda: hero.estimate_rate(past, current), lambda: hero.backtest([past, read_on("memory", many[1])])):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert caught.value.code in ("E212", "E302")

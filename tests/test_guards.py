@@ -107,13 +107,13 @@ def test_errors_are_those_of_dealing_answers_out_again(n_classes: int) -> None:
     """A labeler with little gold would be accused by chance."""
     rng = np.random.default_rng(4)
     gold, answer = rng.integers(0, n_classes, 40), rng.integers(0, n_classes, 40)
-    shares, weight = np.eye(n_classes)[gold] * 0.9 + 0.1 / n_classes, np.ones(40)
-    found = guards._skill(shares, answer, weight, n_classes)
-    assert found is not None
-    dealt = [guards._skill(shares, rng.permutation(answer), weight, n_classes) for _ in range(4000)]
-    values = np.array([one[0] for one in dealt if one is not None])
+    shares = np.eye(n_classes)[gold] * 0.9 + 0.1 / n_classes
+    dealt = np.eye(n_classes)[np.stack([answer, *(rng.permutation(answer) for _ in range(4000))])]
+    cross = np.broadcast_to(shares.T @ shares, (len(dealt), n_classes, n_classes))
+    found = guards._skills(cross, dealt.swapaxes(1, 2) @ shares, dealt.sum(axis=1))
+    values = found.value[1:]
     assert abs(values.mean()) < 4 * values.std() / np.sqrt(len(values))
-    assert found[1] == pytest.approx(values.std(), rel=0.05)
+    assert found.error[0] == pytest.approx(values.std(), rel=0.05)
 
 
 def test_knowledge_has_the_error_of_dealing_gold_out_again() -> None:

@@ -187,6 +187,43 @@ def test_large_and_small_roads_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert small.history is not None
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_information_of_sparse_patterns_is_that_of_dense_ones(
+    n_classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds of labelers would get another interval than ten, from the same kind of data."""
+    from hero_eval.model import patterns as patterns_module
+
+    history = make_evidence(n_classes, seed=4).anchored
+    dense = Information(history.patterns, history.latent, history.clip).matrix
+    monkeypatch.setattr(patterns_module, "_DENSE_CELLS", 0)
+    sparse = Information(replace(history.patterns), history.latent, history.clip).matrix
+    np.testing.assert_allclose(sparse, dense, rtol=1e-10, atol=1e-9)
+
+
+def test_parameters_that_no_label_speaks_of_do_no_harm() -> None:
+    """A labeler never met in some state would cost a long search, or bend the influence of everybody else."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, (300, 3))
+    patterns = patterns_of_matrix(labels, 2, labels[:, 0])
+    answers = np.full((4, 2, 2), 0.5)
+    answers[:3] = [[0.7, 0.2], [0.3, 0.8]]
+    wider = replace(patterns, cells=patterns.cells.copy(), n_labelers=4)
+    wider.cells.resize(patterns.n_rows, 8)
+    latent = Latent(np.array([0.5, 0.5]), answers, np.arange(2))
+    with_idle, without = (
+        Information(one, replace(latent, answers=latent.answers[: one.n_labelers]), 1e-3) for one in (wider, patterns)
+    )
+    assert with_idle._factor[1]
+    assert not without._factor[1]
+    right = np.zeros(with_idle.n_parameters)
+    idle = np.diag(with_idle.matrix) == 0
+    assert idle.sum() == 2
+    right[~idle] = rng.normal(size=without.n_parameters)
+    moved, known = (of.solve(v[:, None]) for of, v in ((with_idle, right), (without, right[~idle])))
+    np.testing.assert_allclose(moved[~idle], known, rtol=1e-9, atol=1e-12)
+
+
 def test_reliability_errors_match_simulation() -> None:
     """The standard errors beside sensitivities would not be the spread seen over repeated histories."""
     sensitivity, claimed = [], []

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hero_eval.model import em, kernel
+from hero_eval.model import em, guards, kernel
 from hero_eval.model.em import EMOptions, gold_start, run_em
+from hero_eval.model.influence import pair_sums
 from hero_eval.model.kernel import Kernel
 from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Patterns, patterns_of_matrix
@@ -47,7 +48,22 @@ def test_a_pass_is_the_plain_step(seed: int, kind: tuple[int, list[int]], weight
     patterns = some_patterns(seed, n_answers=n_answers, weighted=weighted)
     latent = some_latent(seed + 1, patterns, state_class)
     for one, other in zip(Kernel(patterns).step(latent), by_plain_code(patterns, latent), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("state_class", [[0, 1], [0, 0, 1]], ids=str)
+def test_rows_of_five_and_of_any_length(state_class: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are laid out by their length: a row would get another's gold or weight, or be left out at a chunk's end."""
+    monkeypatch.setattr(kernel, "_CHUNK", 100)
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, (3_000, 9))
+    for row, length in zip(labels, np.where(rng.random(3_000) < 0.6, 5, rng.integers(1, 10, 3_000)), strict=True):
+        row[rng.permutation(9)[length:]] = -1
+    gold = np.where(rng.random(3_000) < 0.1, rng.integers(0, 2, 3_000), -1)
+    patterns = patterns_of_matrix(labels, 2, gold, rng.uniform(0.2, 3.0, 3_000))
+    latent = some_latent(5, patterns, state_class)
+    for one, other in zip(Kernel(patterns).step(latent), by_plain_code(patterns, latent), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-11)
 
 
 def test_extreme_likelihoods_stay_finite() -> None:
@@ -86,3 +102,43 @@ def test_a_fit_by_the_kernel_is_the_plain_fit(monkeypatch: pytest.MonkeyPatch) -
     assert report.converged
     np.testing.assert_allclose(fast.answers, plain.answers, atol=1e-9)
     assert np.diff(report.path).min() > -1e-9
+
+
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_what_the_others_show_is_the_same_by_the_kernel(seed: int, weighted: bool) -> None:
+    """A labeler of a large history would be accused, or not, by other numbers than one of a small history."""
+    patterns = some_patterns(seed, weighted=weighted)
+    latent = some_latent(seed + 1, patterns, [0, 1])
+    plain = guards._share_sums(patterns, latent)
+    by_kernel = guards._of_two_states(Kernel(patterns).others_show(latent))
+    for one, other in zip(by_kernel, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+def test_products_by_blocks_are_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large round would lose the rows between two blocks."""
+    patterns = some_patterns(2, n_items=3_000, n_labelers=40)
+    rng = np.random.default_rng(1)
+    by_cell, by_row = rng.normal(size=(80, 3)), rng.normal(size=(patterns.n_rows, 3))
+    whole = patterns.from_cells(by_cell), patterns.to_cells(by_row), patterns.entries
+    monkeypatch.setattr("hero_eval.model.patterns._MANY_ENTRIES", 1_000)
+    blocks = patterns.row_blocks()
+    assert len(blocks) > 50
+    in_blocks = patterns.from_cells(by_cell), patterns.to_cells(by_row)
+    for one, other in zip(in_blocks, whole, strict=False):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+    for position, of in enumerate(whole[2]):
+        parts = [patterns.entries_of(rows)[position] for rows in blocks]
+        np.testing.assert_array_equal(np.concatenate(parts), of)
+
+
+def test_pairs_of_cells_are_the_same_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval of a large round would have another length than that of a small one with the same data."""
+    patterns = some_patterns(6, n_items=500, n_labelers=300, n_answers=3)
+    values = np.random.default_rng(2).uniform(size=patterns.n_rows)
+    plain = pair_sums(patterns, values)
+    monkeypatch.setattr(em, "MANY_LABELS", 1)
+    np.testing.assert_allclose(pair_sums(patterns, values), plain, rtol=1e-12, atol=1e-12)
+    cells = patterns.cells.toarray().astype(float)
+    np.testing.assert_allclose(plain, cells.T @ (values[:, None] * cells), rtol=1e-12, atol=1e-12)

@@ -95,6 +95,10 @@ HEAVY = (
     "altair",
     "jinja2",
     "fastapi",
+    "uvicorn",
+    "pyspark",
+    "scipy.optimize",
+    "scipy.stats",
 )
 
 
@@ -174,6 +178,17 @@ def test_import_loads_nothing_heavy() -> None:
 def test_errors_load_nothing_heavy() -> None:
     """Catching a HeroError in a light script would load numpy and more."""
     assert _after("from hero_eval import HeroError, Finding, InputError, SupportError") == []
+
+
+def test_a_small_estimate_loads_what_it_uses() -> None:
+    """The first estimate of a small round would wait for engines, charts and solvers that it never calls."""
+    code = (
+        "import hero_eval as hero; from importlib.resources import files; "
+        "folder = files('hero_eval') / 'examples' / 'defect'; "
+        "hero.estimate_rate(*(hero.read_round(str(folder / name)) for name in ('current', 'history')))"
+    )
+    # pyarrow loads pandas, where it is installed, with its first array
+    assert set(_after(code)) <= {"numpy", "scipy", "pyarrow", "pandas"}
 
 
 def test_every_public_name_resolves() -> None:

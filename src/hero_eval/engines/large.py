@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.engines.engine import Names, Source
-from hero_eval.engines.tally import Tally
+from hero_eval.engines.tally import Tally, hide_gold
 from hero_eval.errors import InputError, wrong
+from hero_eval.findings import Finding
+from hero_eval.model.moments import Forms
+from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.reading.columns import absent
 from hero_eval.reading.values import count_of
 from hero_eval.round import Round
@@ -93,6 +96,9 @@ class LargeRound(Round):
         del mask
         self._refuse("some of its items")
 
+    def without_gold(self) -> Round:
+        return LargeRound(HiddenGold(self.source), self.name, self.engine, self._default)
+
     def without_labeler(self, labeler: str) -> Any:
         self._refuse(f"the answers of labeler {labeler!r} item by item")
 
@@ -101,3 +107,47 @@ class LargeRound(Round):
             f"LargeRound {self.name!r} on {self.engine}: {count_of(self.n_items, 'item')}, "
             f"{count_of(self.n_labels, 'label')} by {count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
         )
+
+
+class HiddenGold:
+    """A round of which nobody sees the gold; all else is its source's."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.labelers = source.labelers
+        self.values = source.values
+        self.classes = source.classes
+        self.positive = source.positive
+        self._hidden: dict[tuple[Names, Names | None], tuple[Tally, Ints]] = {}
+
+    @property
+    def stays(self) -> bool:
+        return self._source.stays
+
+    def _blind(self, covariates: Names, labelers: Names | None) -> tuple[Tally, Ints]:
+        asked = covariates, labelers
+        if asked not in self._hidden:
+            self._hidden[asked] = hide_gold(self._source.tally(*asked))
+        return self._hidden[asked]
+
+    def totals(self) -> tuple[int, int, int]:
+        n_items, n_labels, _ = self._source.totals()
+        return n_items, n_labels, 0
+
+    def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
+        return self._blind(covariates, labelers)[0]
+
+    def grams(self, covariates: Names, labelers: Names | None, forms: Forms) -> Floats:
+        tally, row = self._blind(covariates, labelers)
+        seen = self._source.grams(covariates, labelers, forms)
+        columns = [sum_by(row, column, tally.n_rows) for column in seen.reshape(len(seen), -1).T]
+        return np.stack(columns, axis=1).reshape(tally.n_rows, *seen.shape[1:])
+
+    def notes(self) -> tuple[Finding, ...]:
+        return self._source.notes()
+
+    def column_names(self) -> Names:
+        return self._source.column_names()
+
+    def numeric_columns(self) -> Names:
+        return self._source.numeric_columns()

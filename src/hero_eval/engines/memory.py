@@ -19,6 +19,8 @@ from hero_eval.model.routing import routing_weights
 if TYPE_CHECKING:
     from hero_eval.round import Round
 
+_BLOCK = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class Counted:
@@ -188,16 +190,15 @@ class MemorySource:
         return self._round.numeric_columns()
 
 
-def arrays_of_labels(about: Any, labels: Any, labelers: Names, values: Names, covariates: Names) -> ItemArrays | None:
+def arrays_of_labels(about: Any, cells: Any, labelers: Names, values: Names, covariates: Names) -> ItemArrays | None:
     """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labelled an item twice.
 
-    `about` has a row an item (gold, x0 ..., maybe w), `labels` a row a label (item, cell).
+    `about` has a row an item (k0 labels, gold, x0 ..., maybe w), `cells` a number a label, sorted within the item.
     """
-    cell = np.asarray(labels["cell"].to_numpy(), np.int32)
-    same = ~_changes(labels["item"])
-    if (same & (cell[1:] // len(values) == cell[:-1] // len(values))).any():
+    cell = np.asarray(cells.to_numpy())
+    ends = np.concatenate([[0], np.cumsum(np.asarray(about["k0"].to_numpy(), np.int64))])
+    if ends[-1] != len(cell) or _labelled_twice(cell, ends, len(values)):
         return None
-    ends = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(cell)]])
     patterns = count_rows(
         cell,
         ends,
@@ -211,11 +212,13 @@ def arrays_of_labels(about: Any, labels: Any, labelers: Names, values: Names, co
     return with_covariates(patterns, without_items(patterns, labelers, values), covariates, table)
 
 
-def _changes(column: Any) -> Bools:
-    """Where a sorted column differs from the row before."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_integer(column.type):
-        return np.asarray(np.diff(column.to_numpy()) != 0, np.bool_)
-    return np.asarray(pc.not_equal(column[1:], column[:-1]).to_numpy(), np.bool_)
+def _labelled_twice(cell: Ints, ends: Ints, n_answers: int) -> bool:
+    """Whether an item has two labels by one labeler, which then follow each other."""
+    begins = np.zeros(len(cell) + 1, dtype=bool)
+    begins[ends] = True
+    for start in range(1, len(cell), _BLOCK):  # a block at a time: quotients of all labels would fill memory
+        stop = min(start + _BLOCK, len(cell))
+        who = cell[start - 1 : stop] // n_answers
+        if ((who[1:] == who[:-1]) & ~begins[start:stop]).any():
+            return True
+    return False

@@ -434,14 +434,17 @@ class SqlSource:
         table = self._name("items")
         self.session.keep(table, self._items(["k0"], covariates, all_rows=all_rows))
         self._facts(table, "k0 > 0", covariates, labelers)
-        about = self.session.query(f"SELECT * FROM {table} WHERE k0 > 0 ORDER BY item")
+        shown = ", ".join(
+            ["k0", "gold", *(f"x{j}" for j in range(len(covariates))), *(["w"] if self._weighted else [])]
+        )
+        about = self.session.query(f"SELECT {shown} FROM {table} WHERE k0 > 0 ORDER BY item")
         self.session.drop(table)
         view = self._view("labels", ("item", "labeler", "label"), distinct=self._repeats > 0)
-        labels = self.session.query(
-            f"SELECT l.item AS item, CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {self._name('cells')} AS c "
-            "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY item, cell"
+        said = self.session.query(
+            f"SELECT CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {self._name('cells')} AS c "
+            "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY l.item, c.cell"
         )
-        arrays = arrays_of_labels(about, labels, look.labelers, self.values, covariates)
+        arrays = arrays_of_labels(about, said["cell"], look.labelers, self.values, covariates)
         if arrays is None:
             self._refuse_clashes()
             return self._count_long(covariates, labelers)
@@ -488,14 +491,14 @@ class SqlSource:
         code = " ".join(f"WHEN {k} THEN {int(answers[k])}" for k in range(len(answers)))
         weight = f"w / {literal(mean)}" if self._weighted else "1e0"
         self.session.keep(
-            golden, f"SELECT item, CASE gold {code} ELSE -1 END AS gold, {weight} AS w FROM {items} WHERE k0 > 0"
+            golden, f"SELECT item, CASE gold {code} ELSE -1 END AS gold, {weight} AS w, k0 FROM {items} WHERE k0 > 0"
         )
-        about = self.session.query(f"SELECT item, gold, w FROM {golden} WHERE gold >= 0 ORDER BY item")
+        about = self.session.query(f"SELECT k0, gold, w FROM {golden} WHERE gold >= 0 ORDER BY item")
         said = self.session.query(
-            f"SELECT l.item AS item, l.cell AS cell FROM {labels} AS l JOIN {golden} AS g ON l.item = g.item "
-            "WHERE g.gold >= 0 ORDER BY item, cell"
+            f"SELECT l.cell AS cell FROM {labels} AS l JOIN {golden} AS g ON l.item = g.item "
+            "WHERE g.gold >= 0 ORDER BY l.item, l.cell"
         )
-        arrays = arrays_of_labels(about, said, tuple(labelers), tuple(classes), ())
+        arrays = arrays_of_labels(about, said["cell"], tuple(labelers), tuple(classes), ())
         if arrays is None:
             self._refuse_clashes()
             return self.passes(labelers, classes)

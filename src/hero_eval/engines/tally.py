@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from hero_eval.model.moments import Moments, add_moments
-from hero_eval.model.patterns import Floats, Ints, Patterns, group_rows, sum_by, take_rows
+from hero_eval.model.patterns import Floats, Ints, Patterns, group_rows, sparse_cells, sum_by, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,8 @@ def align(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Alig
     people = np.array([place.get(name, -1) for name in tally.labelers], dtype=np.int64)
     answers = np.array([class_of[value] for value in tally.values], dtype=np.int64)
     moved = np.where(people[:, None] >= 0, people[:, None] * len(classes) + answers[None, :], -1).ravel()
-    gold = np.where(tally.gold >= 0, answers[tally.gold], -1)
+    same = bool((answers == np.arange(len(answers))).all())
+    gold = tally.gold if same else np.where(tally.gold >= 0, answers[tally.gold], -1)
     if moved.min() >= 0 and (np.diff(moved) > 0).all():  # nobody is left out and the order stays: so do the rows
         row = np.arange(tally.n_rows)
         cells = tally.cells if moved[-1] == len(moved) - 1 else moved[tally.cells]
@@ -104,22 +104,23 @@ def _patterns(
 ) -> Patterns:
     """Rows `first` of the cells, with what the tally's rows sum up to in each."""
     indptr, chosen = take_rows(cells, ends, first)
-    shape = (len(first), n_labelers * n_answers)
-    kept = row >= 0
-    items, weight, square = (
-        sum_by(row[kept], of[kept], len(first)) for of in (tally.items, tally.weight, tally.square)
-    )
+    items, weight, square = tally.items, tally.weight, tally.square
+    if first is not row:
+        kept = row >= 0
+        items, weight, square = (sum_by(row[kept], of[kept], len(first)) for of in (items, weight, square))
     scale = items.sum() / weight.sum() if len(items) else 1.0
-    weight, square = weight * scale, square * scale**2
+    if scale != 1.0:
+        weight, square = weight * scale, square * scale**2
+    plain = bool(np.array_equal(weight, square))  # nobody weighed anything: one number for all
     return Patterns(
-        cells=sparse.csr_array((np.ones(len(chosen)), chosen, indptr), shape=shape),
-        gold=gold[first],
+        cells=sparse_cells(chosen, indptr, n_labelers * n_answers),
+        gold=gold if first is row else gold[first],
         counts=weight,
-        row_of_item=np.arange(len(first)),
-        item_weight=square / weight,
+        row_of_item=row if first is row else np.arange(len(first)),
+        item_weight=np.broadcast_to(1.0, len(weight)) if plain else square / weight,
         n_labelers=n_labelers,
         n_answers=n_answers,
-        times=weight**2 / square,
+        times=weight if plain else weight**2 / square,
         row_items=items,
     )
 
@@ -160,10 +161,14 @@ def add(tallies: Sequence[Tally]) -> Tally:
 def _collapsed(tally: Tally) -> Tally:
     """Rows that are alike made one."""
     of_row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-    cells = tally.cells[np.lexsort((tally.cells, of_row))]
-    first, group = group_rows(cells, tally.ends, tally.gold, len(tally.labelers) * len(tally.values))
-    ends, chosen = take_rows(cells, tally.ends, first)
-    return replace(
+    return _grouped(replace(tally, cells=tally.cells[np.lexsort((tally.cells, of_row))]))[0]
+
+
+def _grouped(tally: Tally) -> tuple[Tally, Ints]:
+    """The same of rows whose cells are sorted, and (P,) where each row went."""
+    first, group = group_rows(tally.cells, tally.ends, tally.gold, len(tally.labelers) * len(tally.values))
+    ends, chosen = take_rows(tally.cells, tally.ends, first)
+    together = replace(
         tally,
         cells=chosen,
         ends=ends,
@@ -173,6 +178,19 @@ def _collapsed(tally: Tally) -> Tally:
         square=sum_by(group, tally.square, len(first)),
         moments=None if tally.moments is None else add_moments([tally.moments], [group], len(first)),
     )
+    return together, group
+
+
+def hide_gold(tally: Tally) -> tuple[Tally, Ints]:
+    """The tally as if no item had gold, and (P,) where each row went."""
+    return _grouped(replace(tally, gold=np.full_like(tally.gold, -1)))
+
+
+def are_alike(one: Tally, other: Tally) -> bool:
+    """Whether two tallies count the same patterns equally often."""
+    if (one.labelers, one.values, one.n_labels) != (other.labelers, other.values, other.n_labels):
+        return False
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("ends", "cells", "gold", "items"))
 
 
 def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[str]) -> Tally:

@@ -19,7 +19,7 @@ Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
 
 _FIRST_REACH = 4.0
-MANY_LABELS = 1_000_000  # in patterns, from which on the compiled kernel pays for its start
+MANY_LABELS = 300_000  # in patterns, from which on the compiled kernel pays for its start
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def gold_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
 
 def gold_counts(patterns: Patterns, n_classes: int) -> tuple[Floats, Floats]:
     """On gold rows: (J, L, K) how often a labeler gave each answer to each class, and (K,) items of each class."""
-    known = (patterns.gold[:, None] == np.arange(n_classes)[None, :]) * patterns.counts[:, None]
+    rows = slice(None) if patterns.is_small else np.flatnonzero(patterns.gold >= 0)  # a few of many
+    known = (patterns.gold[rows, None] == np.arange(n_classes)[None, :]) * patterns.counts[rows, None]
     if patterns.is_small:
         return patterns.to_cells(known), known.sum(axis=0)
-    rows = np.flatnonzero(patterns.gold >= 0)  # a few of many
-    hits: Floats = patterns.cells[rows].T @ known[rows]
+    hits: Floats = patterns.cells[rows].T @ known
     return hits.reshape(patterns.n_labelers, patterns.n_answers, -1), known.sum(axis=0)
 
 
@@ -157,8 +157,12 @@ def run_em(
     return of(found), report
 
 
+def takes_kernel(patterns: Patterns) -> bool:
+    return len(patterns.cells.indices) >= MANY_LABELS
+
+
 def _expectation(patterns: Patterns, start: Latent) -> Expectation:
-    if len(patterns.cells.indices) >= MANY_LABELS:
+    if takes_kernel(patterns):
         from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
 
         return Kernel(patterns).step

@@ -16,10 +16,11 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg, sparse, special
 
+from hero_eval.model.em import takes_kernel
 from hero_eval.model.influence import Coordinates, coordinates, slope_matrices
 from hero_eval.model.joint import Joint
 from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, share_out, state_barrier
-from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
+from hero_eval.model.patterns import Floats, Ints, Patterns, sparse_cells, sum_by
 
 MOST_PARAMETERS = 1_000
 _DRAWS = 2_000
@@ -109,7 +110,7 @@ def draw_rows(patterns: Patterns, latent: Latent, clip: float) -> Scored:
     places = labeler * patterns.n_answers + answer
     each = np.full(count, patterns.total / count)
     drawn = Patterns(
-        cells=sparse.csr_array((np.ones(len(places)), places, cells.indptr), shape=cells.shape),
+        cells=sparse_cells(places, cells.indptr, cells.shape[1]),
         gold=np.where(patterns.gold[picked] >= 0, latent.state_class[state], -1),
         counts=each,
         row_of_item=np.arange(count),
@@ -385,35 +386,64 @@ def measure_skills(patterns: Patterns, latent: Latent) -> Skills:
 
     If a labeler knows nothing its answers could be dealt out among its items in any order, which gives the error.
     """
-    rows, labeler, answer = patterns.entries
-    logs = answer_log_likelihood(patterns, latent.answers) + np.log(latent.weights)
-    logs = (logs + state_barrier(patterns.gold, latent.state_class))[rows] - np.log(latent.answers[labeler, answer])
-    shares, _ = share_out(logs)
-    order = np.argsort(labeler, kind="stable")
-    ends = np.searchsorted(labeler[order], np.arange(patterns.n_labelers + 1))
-    value, error = np.zeros(patterns.n_labelers), np.full(patterns.n_labelers, np.inf)
-    for j in range(patterns.n_labelers):
-        mine = order[ends[j] : ends[j + 1]]
-        found = _skill(shares[mine], answer[mine], patterns.counts[rows[mine]], patterns.n_answers)
-        if found is not None:
-            value[j], error[j] = found
+    return _skills(*_share_sums(patterns, latent))
+
+
+def _skills(cross: Floats, sums: Floats, often: Floats) -> Skills:
+    n_labelers, n_answers, n_states = sums.shape
+    total = often.sum(axis=1)
+    value, error = np.zeros(n_labelers), np.full(n_labelers, np.inf)
+    able = np.flatnonzero(total >= 3)
+    able = able[np.linalg.eigvalsh(cross[able])[:, 0] >= 1e-6 * total[able]]
+    cross, sums, often, total = cross[able], sums[able], often[able] / total[able, None], total[able]
+    pull = np.linalg.inv(cross)[:, :n_answers]  # (J, L, S): what each answer would add, by the shares of an item
+    trace = np.einsum("jls,jls->j", pull, sums[:, : pull.shape[1]])
+    mean = sums.sum(axis=1) / total[:, None]
+    spread = cross - total[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    weigh = often[:, : pull.shape[1]]
+    pull = pull - np.einsum("jl,jls->js", weigh, pull)[:, None, :]
+    variance = total / (total - 1.0) * np.einsum("jl,jls,jst,jlt->j", weigh, pull, spread, pull)
+    tells = variance > _NULL**2
+    value[able[tells]] = (trace[tells] - 1.0) / (n_states - 1)
+    error[able[tells]] = np.sqrt(variance[tells]) / (n_states - 1)
     return Skills(value, error)
 
 
-def _skill(shares: Floats, answer: Ints, weight: Floats, n_answers: int) -> tuple[float, float] | None:
-    n_classes, total = shares.shape[1], float(weight.sum())
-    cross = shares.T @ (weight[:, None] * shares)
-    if total < 3 or np.linalg.eigvalsh(cross)[0] < 1e-6 * total:
-        return None
-    pull = np.linalg.solve(cross, shares.T).T[:, :n_answers]  # (n, L): what each answer would add
-    trace = float(weight @ pull[np.arange(len(answer)), answer])
-    often = sum_by(answer, weight, n_answers) / total
-    centred = pull - weight @ pull / total
-    centred = centred - (centred @ often)[:, None]
-    variance = total / (total - 1.0) * float(weight @ (centred**2 @ often))
-    if variance <= _NULL**2:
-        return None
-    return (trace - 1.0) / (n_classes - 1), float(np.sqrt(variance)) / (n_classes - 1)
+def _share_sums(patterns: Patterns, latent: Latent) -> tuple[Floats, Floats, Floats]:
+    """Sums over each labeler's labels, of the shares s of the states that the others and the gold show: of s s'
+    (J, S, S), of s by answer (J, L, S), and of the labels by answer (J, L)."""
+    n_labelers, n_answers, n_states = latent.answers.shape
+    if n_states == 2 and takes_kernel(patterns):
+        from hero_eval.model.kernel import Kernel, is_binary  # compiled code, which small data need not load
+
+        if is_binary(latent):
+            return _of_two_states(Kernel(patterns).others_show(latent))
+    n_cells = n_labelers * n_answers
+    cross, sums = np.zeros((n_labelers, n_states, n_states)), np.zeros((n_cells, n_states))
+    often, logs = np.zeros(n_cells), np.log(latent.answers).reshape(n_cells, n_states)
+    whole = answer_log_likelihood(patterns, latent.answers)
+    for rows in patterns.row_blocks():
+        row, labeler, answer = patterns.entries_of(rows)
+        cell, weight = labeler * n_answers + answer, patterns.counts[row]
+        of_row = whole[rows] + np.log(latent.weights) + state_barrier(patterns.gold[rows], latent.state_class)
+        shares, _ = share_out(of_row[row - rows.start] - logs[cell])
+        often += sum_by(cell, weight, n_cells)
+        for s in range(n_states):
+            mine = shares[:, s] * weight
+            sums[:, s] += sum_by(cell, mine, n_cells)
+            for t in range(s + 1):
+                cross[:, s, t] += sum_by(labeler, mine * shares[:, t], n_labelers)
+    for s in range(n_states):
+        cross[:, :s, s] = cross[:, s, :s]
+    return cross, sums.reshape(n_labelers, n_answers, n_states), often.reshape(n_labelers, n_answers)
+
+
+def _of_two_states(by_cell: Floats) -> tuple[Floats, Floats, Floats]:
+    """`_share_sums` from sums (J, L, 3) of labels, of the share of state 1, and of its square."""
+    often, ones = by_cell[:, :, 0], by_cell[:, :, 1]
+    whole, one, square = by_cell.sum(axis=1).T
+    cross = np.stack([whole - 2 * one + square, one - square, one - square, square], axis=1).reshape(-1, 2, 2)
+    return cross, np.stack([often - ones, ones], axis=2), often
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ Shapes: P patterns, J labelers, L answers, S states, K classes, p free parameter
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
+from hero_eval.model.em import takes_kernel
 from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, state_barrier
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 from hero_eval.model.score import scores
@@ -114,6 +116,35 @@ def slope_matrices(patterns: Patterns, at: Coordinates) -> list[Any]:
     ]
 
 
+def pair_sums(patterns: Patterns, row_values: Floats) -> Floats:
+    """(C, C): values of rows, added up over the rows in which two cells meet."""
+    size = int(patterns.cells.shape[1])
+    out = np.zeros((size, size))
+    if takes_kernel(patterns):
+        from hero_eval.model.kernel import add_pairs  # compiled code, which small data need not load
+
+        add_pairs(patterns.cells.indptr, patterns.cells.indices, row_values, out)
+        return out + np.triu(out, 1).T
+    for rows in patterns.row_blocks():
+        cells = patterns.cells[rows]
+        out += (cells.T @ (sparse.diags_array(row_values[rows]) @ cells)).toarray()
+    return out
+
+
+def along_logits(patterns: Patterns, at: Coordinates, on_answers: Floats) -> Floats:
+    """(P, S): how far each state's log P(answers | state) moves when its logits move by on_answers (J*(L-1), S)."""
+    n_labelers, n_answers, width, n_states = at.answer_slopes.shape
+    moves = np.einsum("jlcs,jcs->jls", at.answer_slopes, on_answers.reshape(n_labelers, width, n_states))
+    return patterns.from_cells(moves.reshape(n_labelers * n_answers, n_states))
+
+
+def to_logits(patterns: Patterns, at: Coordinates, row_values: Floats) -> Floats:
+    """(J*(L-1), S): the other way, for (P, S) values of rows and states."""
+    by_cell = patterns.to_cells(row_values)
+    out: Floats = np.einsum("jlcs,jls->jcs", at.answer_slopes, by_cell)
+    return out.reshape(-1, by_cell.shape[2])
+
+
 class Information:
     """Scores of all rows and the observed information of a fitted history.
 
@@ -124,7 +155,6 @@ class Information:
         self.patterns = patterns
         self.latent = latent
         self.at = coordinates(latent, clip)
-        self.slopes = slope_matrices(patterns, self.at)
         self.post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
         expected = self.post * patterns.counts[:, None]
         self._expected = expected
@@ -174,8 +204,7 @@ class Information:
         moved = self.at.weight_slopes @ on_weights + self._along(on_answers)
         centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
         weights = weights - self.at.weight_slopes.T @ centred.sum(axis=0)
-        lost = np.stack([slope.T @ centred[:, s] for s, slope in enumerate(self.slopes)], axis=1)
-        return self.at.pack(weights, answers - lost)
+        return self.at.pack(weights, answers - to_logits(self.patterns, self.at, centred))
 
     @cached_property
     def matrix(self) -> Floats:
@@ -198,39 +227,78 @@ class Information:
 
     def _lost_information(self, n_weights: int, block: int) -> Floats:
         """sum over rows of count * Var(derivative | row) over the row's possible states."""
-        slopes, post, counts = self.slopes, self.post, self.patterns.counts
-        n_states = len(slopes)
+        post, counts, tops = self.post, self.patterns.counts, self.at.weight_slopes
+        n_states = post.shape[1]
         size = n_weights + n_states * block
         lost = np.zeros((size, size))
         spread = [[counts * post[:, s] * ((s == t) - post[:, t]) for t in range(n_states)] for s in range(n_states)]
-        tops = self.at.weight_slopes
         between = np.array([[spread[s][t].sum() for t in range(n_states)] for s in range(n_states)])
         lost[:n_weights, :n_weights] = tops.T @ between @ tops
+        toward = [to_logits(self.patterns, self.at, np.stack(of, axis=1)) for of in spread]  # symmetric in s and t
+        pairs = self._pairs(spread)
         for s in range(n_states):
             on_s = slice(n_weights + s * block, n_weights + (s + 1) * block)
-            toward = sum(np.outer(tops[t], slopes[s].T @ spread[s][t]) for t in range(n_states))
-            lost[:n_weights, on_s] = toward
+            lost[:n_weights, on_s] = sum(np.outer(tops[t], toward[t][:, s]) for t in range(n_states))
             lost[on_s, :n_weights] = lost[:n_weights, on_s].T
             for t in range(s, n_states):
                 on_t = slice(n_weights + t * block, n_weights + (t + 1) * block)
-                if self.patterns.is_small:
-                    product = slopes[s].T @ (spread[s][t][:, None] * slopes[t])
-                else:
-                    product = (slopes[s].T @ (sparse.diags_array(spread[s][t]) @ slopes[t])).toarray()
+                product = next(pairs)
                 lost[on_s, on_t] = product
                 lost[on_t, on_s] = product.T
         return lost
 
+    def _pairs(self, spread: list[list[Floats]]) -> Iterator[Floats]:
+        """For states s <= t the (J*(L-1), J*(L-1)) sums over rows of spread[s][t] * slope_s slope_t'."""
+        n_states = len(spread)
+        if self.patterns.is_small:
+            slopes = slope_matrices(self.patterns, self.at)
+            for s in range(n_states):
+                for t in range(s, n_states):
+                    yield slopes[s].T @ (spread[s][t][:, None] * slopes[t])
+            return
+        met = np.zeros((0, 0))
+        for s in range(n_states):
+            for t in range(s, n_states):
+                if n_states > 2 or not len(met):
+                    met = pair_sums(self.patterns, spread[s][t])
+                # with two states the spreads differ in their sign only
+                sign = -1.0 if n_states == 2 and s != t else 1.0
+                yield sign * self._between_logits(met, s, t)
+
+    def _between_logits(self, met: Floats, s: int, t: int) -> Floats:
+        """Sums over pairs of cells (C, C) as sums over pairs of logits of states s and t."""
+        slopes = self.at.answer_slopes
+        n_labelers, n_answers, width, _ = slopes.shape
+        size, block = n_labelers * n_answers, n_labelers * width
+        half = np.einsum("jlc,jlx->jcx", slopes[:, :, :, s], met.reshape(n_labelers, n_answers, size))
+        half = half.reshape(block, n_labelers, n_answers)
+        out: Floats = np.einsum("xkm,kmd->xkd", half, slopes[:, :, :, t])
+        return out.reshape(block, block)
+
     @cached_property
     def _factor(self) -> tuple[Any, bool]:
         """Cholesky factor of H, and whether H had to be propped up because it is not positive definite."""
+        held, flat = self._without_flat()
         try:
-            return linalg.cho_factor(self.matrix, lower=True), False
+            return linalg.cho_factor(held, lower=True), flat
         except linalg.LinAlgError:
             values, vectors = np.linalg.eigh(self.matrix)
             floor = max(values.max(), 1.0) * 1e-10
             propped = (vectors * np.maximum(values, floor)) @ vectors.T
             return linalg.cho_factor(0.5 * (propped + propped.T), lower=True), True
+
+    def _without_flat(self) -> tuple[Floats, bool]:
+        """H with something on the diagonal of parameters that no label speaks of, and whether there are any.
+
+        Their scores are 0, so that what is put there moves nothing, and saves a search for what else is amiss.
+        """
+        diagonal = np.diag(self.matrix)
+        flat = np.flatnonzero(np.abs(self.matrix).max(axis=0) <= 1e-14 * diagonal.max())
+        if not len(flat):
+            return self.matrix, False
+        held = self.matrix.copy()
+        held[flat, flat] = max(diagonal.max(), 1.0) * 1e-10
+        return held, True
 
     @property
     def is_dense(self) -> bool:
@@ -290,7 +358,7 @@ class Information:
 
     def _along(self, on_answers: Floats) -> Floats:
         """(P, S): how far each state's log-likelihood moves when its logits move by on_answers (J*(L-1), S)."""
-        return np.stack([slope @ on_answers[:, s] for s, slope in enumerate(self.slopes)], axis=1)
+        return along_logits(self.patterns, self.at, on_answers)
 
     def answer_std_errors(self) -> Floats:
         """Standard errors of answers[j, l, s] from the inverse information, nan where it is too large to invert."""
@@ -320,8 +388,7 @@ def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: F
     `patterns` are the current round's, on the labelers of `latent`; row_weights (P, K-1).
     """
     pull = _state_pull(patterns, latent, rates, row_weights)
-    slopes = slope_matrices(patterns, at)
-    answers = np.stack([slope.T @ pull[:, s] for s, slope in enumerate(slopes)], axis=1)
+    answers = to_logits(patterns, at, pull)
     share = latent.within_class()
     per_state = pull.sum(axis=0)
     per_class = sum_by(latent.state_class, per_state, latent.n_classes)[latent.state_class]

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, sparse, special
+from scipy import sparse, special
 
 from hero_eval.model.em import EMOptions, EMReport, answer_shares, climb
 from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, share_out, state_barrier
@@ -128,6 +128,8 @@ def _held(counts: Floats, fixed: Fixed | None, clip: float) -> Floats:
         return np.array([1.0 - share, share])
     low, high = -total / gap.max(), -total / gap.min()
     edge = 1e-12 * (high - low)
+
+    from scipy import optimize  # takes long to load, and two classes do without
 
     def balance(multiplier: float) -> float:
         return float((counts * gap / (total + multiplier * gap)).sum())

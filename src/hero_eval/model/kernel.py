@@ -1,11 +1,13 @@
 """EM steps over labels that do not collapse into few patterns: one pass over compressed sparse rows, on all cores.
 
 Rows are cut into chunks, and each chunk sums into cells of its own; the chunks' sums are then added in their order. How
-many chunks there are depends on the data alone, so the sums do not depend on the number of threads.
+many chunks there are depends on the data alone, so the sums do not depend on the number of threads. Rows are laid out
+by their length, so that no row's end has to be looked up.
 
-For two states only the log ratio of their likelihoods enters: with t = log odds of state 1, its posterior is
-1 / (1 + exp(-t)), and a row adds  max(t, 0) + log(1 + exp(-|t|))  to the likelihood relative to state 0. What state 0
-alone adds is a sum over cells. Logs are taken of products of up to 512 rows, since each factor is between 1 and 2.
+For two states only the ratio of their likelihoods enters: the odds o of state 1 are a product over the labels, with no
+exponential; its posterior is o / (1 + o), and a row adds log(1 + o) to the likelihood relative to state 0. What state 0
+alone adds is a sum over cells, and so is what rows with gold add. Logs are taken of products of as many rows as a
+float64 can hold. Where it might not hold even a row's odds, rows go by logarithms.
 Shapes: P rows, C cells, S states.
 """
 
@@ -43,75 +45,146 @@ def _run(work: Callable[[int], None], n_chunks: int) -> None:
 
 
 _BLOCK = 512
+_MOST_LOG = 690.0  # of a product that is still a number
 
 
 @njit(nogil=True, cache=True)
-def _log_odds(ends: Any, cells: Any, delta: Any, prior: float, odds: Any) -> None:
-    label = ends[0]
-    for row in range(len(ends) - 1):
+def _lay_out(order: Any, ends: Any, cells: Any, out: Any) -> None:
+    at = 0
+    for row in order:
+        for k in range(ends[row], ends[row + 1]):
+            out[at] = cells[k]
+            at += 1
+
+
+@njit(nogil=True, cache=True)
+def _odds(label: int, width: int, cells: Any, ratio: Any, prior: float, odds: Any) -> None:
+    """Odds of state 1 of rows that begin at a label and have so many each."""
+    if width == 5:  # the usual number, unrolled
+        for row in range(len(odds)):
+            c = cells[label : label + 5]
+            odds[row] = (ratio[c[0]] * ratio[c[1]]) * (ratio[c[2]] * ratio[c[3]]) * (ratio[c[4]] * prior)
+            label += 5
+        return
+    for row in range(len(odds)):
+        product = prior
+        for k in range(label, label + width):
+            product *= ratio[cells[k]]
+        label += width
+        odds[row] = product
+
+
+@njit(nogil=True, cache=True)
+def _log_odds(label: int, width: int, cells: Any, delta: Any, prior: float, odds: Any) -> None:
+    for row in range(len(odds)):
         t = prior
-        for k in range(label, ends[row + 1]):
+        for k in range(label, label + width):
             t += delta[cells[k]]
-        label = ends[row + 1]
+        label += width
         odds[row] = t
 
 
 @njit(nogil=True, cache=True)
-def _share_out(odds: Any, shares: Any, tails: Any) -> float:
-    """Posteriors of state 1, exp(-|t|), and the sum of log(1 + exp(t)), of at most _BLOCK rows."""
+def _share_out(odds: Any, fold: int, shares: Any, whole: Any) -> float:
+    """Posteriors of state 1, and the sum of log(1 + odds), by products of `fold` rows."""
+    n_rows = len(odds)
+    for i in range(n_rows):
+        one = 1.0 + odds[i]
+        shares[i] = odds[i] / one
+        whole[i] = one
+    height = 0.0
+    for first in range(0, n_rows, fold):
+        product = 1.0
+        for i in range(first, min(first + fold, n_rows)):
+            product *= whole[i]
+        height += np.log(product)
+    return height
+
+
+@njit(nogil=True, cache=True)
+def _share_out_logs(odds: Any, shares: Any) -> float:
+    """The same from log odds t: log(1 + exp(t)) is max(t, 0) + log(1 + exp(-|t|)), the latter's product below 2^512."""
     product, above = 1.0, 0.0
     for i in range(len(odds)):
         t = odds[i]
         e = np.exp(-abs(t))
         q = 1.0 / (1.0 + e)
         shares[i] = q if t > 0.0 else e * q
-        tails[i] = e
         product *= 1.0 + e
         above += max(t, 0.0)
     return np.log(product) + above  # type: ignore[no-any-return]
 
 
 @njit(nogil=True, cache=True)
-def _add_shares(ends: Any, cells: Any, shares: Any, own: Any) -> float:
+def _add_shares(label: int, width: int, cells: Any, shares: Any, own: Any) -> float:
     total = 0.0
-    label = ends[0]
-    for row in range(len(ends) - 1):
+    if width == 5:
+        for row in range(len(shares)):
+            share = shares[row]
+            total += share
+            c = cells[label : label + 5]
+            own[c[0]] += share
+            own[c[1]] += share
+            own[c[2]] += share
+            own[c[3]] += share
+            own[c[4]] += share
+            label += 5
+        return total
+    for row in range(len(shares)):
         share = shares[row]
         total += share
-        for k in range(label, ends[row + 1]):
+        for k in range(label, label + width):
             own[cells[k]] += share
-        label = ends[row + 1]
+        label += width
     return total
 
 
 @njit(nogil=True, cache=True)
 def _two_states(
-    start: int, stop: int, ends: Any, cells: Any, special: Any, delta: Any, prior: float, own: Any
+    start: int, stop: int, groups: Any, cells: Any, special: Any, delta: Any, ratio: Any, prior: float, own: Any
 ) -> tuple[float, float]:
-    """Rows [start, stop): state 1's counts by cell into `own`; returns its total and the likelihood over state 0's.
+    """Rows [start, stop): state 1's counts by cell into `own`; returns its total and the sum of log(1 + odds).
 
-    All rows are first taken as one item without gold; `special` (rows, counts, gold) are those that are not.
+    `groups` are first row, first label and width of rows that are alike in length. All rows are first taken as one item
+    without gold; `special` (rows, counts, gold) are those that are not. Rows with gold add nothing to the second sum.
     """
+    first_rows, first_labels, widths = groups
     rows, counts, gold = special
-    at = np.searchsorted(rows, start)
-    total, likelihood = 0.0, 0.0
-    odds, tails, shares = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    for first in range(start, stop, _BLOCK):
-        last = min(first + _BLOCK, stop)
-        here, size = ends[first : last + 1], last - first
-        _log_odds(here, cells, delta, prior, odds)
-        likelihood += _share_out(odds[:size], shares, tails)
+    at, group = np.searchsorted(rows, start), np.searchsorted(first_rows, start, side="right") - 1
+    total, likelihood, steepest = 0.0, 0.0, np.abs(delta).max()
+    buffers = np.empty((3, _BLOCK))
+    first = start
+    while first < stop:
+        last = min(first + _BLOCK, stop, first_rows[group + 1])
+        width, size = widths[group], last - first
+        label = first_labels[group] + (first - first_rows[group]) * width
+        odds, shares, whole = buffers[0, :size], buffers[1, :size], buffers[2, :size]
+        bound = abs(prior) + width * steepest + 1.0
+        by_products = 2.0 * bound < _MOST_LOG
+        if by_products:
+            _odds(label, width, cells, ratio, np.exp(prior), odds)
+        else:
+            _log_odds(label, width, cells, delta, prior, odds)
+        begin = at
         while at < len(rows) and rows[at] < last:
             i = rows[at] - first
-            alone = max(odds[i], 0.0) + np.log1p(tails[i])
             if gold[at] >= 0:
-                shares[i] = gold[at] * counts[at]
-                likelihood += shares[i] * odds[i] - alone
+                odds[i] = 0.0 if by_products else -np.inf
             else:
-                shares[i] *= counts[at]
-                likelihood += (counts[at] - 1.0) * alone
+                t = np.log(odds[i]) if by_products else odds[i]
+                likelihood += (counts[at] - 1.0) * (max(t, 0.0) + np.log1p(np.exp(-abs(t))))
             at += 1
-        total += _add_shares(here, cells, shares, own)
+        if by_products:
+            likelihood += _share_out(odds, int(_MOST_LOG // bound), shares, whole)
+        else:
+            likelihood += _share_out_logs(odds, shares)
+        for one in range(begin, at):
+            i = rows[one] - first
+            shares[i] = gold[one] * counts[one] if gold[one] >= 0 else shares[i] * counts[one]
+        total += _add_shares(label, width, cells, shares, own)
+        first = last
+        if last == first_rows[group + 1]:
+            group += 1
     return total, likelihood
 
 
@@ -119,7 +192,7 @@ def _two_states(
 def _many_states(
     start: int,
     stop: int,
-    ends: Any,
+    groups: Any,
     cells: Any,
     counts: Any,
     gold: Any,
@@ -130,13 +203,18 @@ def _many_states(
     totals: Any,
 ) -> float:
     """Rows [start, stop) for any number of states: expected counts by cell and state, state totals, likelihood."""
+    first_rows, first_labels, widths = groups
+    group = np.searchsorted(first_rows, start, side="right") - 1
     n_states = len(prior)
     joint = np.empty(n_states)
     likelihood = 0.0
     for row in range(start, stop):
+        while row >= first_rows[group + 1]:
+            group += 1
+        label = first_labels[group] + (row - first_rows[group]) * widths[group]
         for s in range(n_states):
             joint[s] = prior[s]
-        for k in range(ends[row], ends[row + 1]):
+        for k in range(label, label + widths[group]):
             for s in range(n_states):
                 joint[s] += logs[cells[k], s]
         known = gold[row]
@@ -153,43 +231,122 @@ def _many_states(
         for s in range(n_states):
             joint[s] *= count / whole
             totals[s] += joint[s]
-        for k in range(ends[row], ends[row + 1]):
+        for k in range(label, label + widths[group]):
             for s in range(n_states):
                 own[cells[k], s] += joint[s]
     return likelihood
+
+
+@njit(nogil=True, cache=True)
+def _others_show(
+    start: int, stop: int, groups: Any, cells: Any, counts: Any, gold: Any, delta: Any, prior: float, own: Any
+) -> None:
+    """Rows [start, stop) of two states: sums by cell of state 1's share without the label itself, and of its square."""
+    first_rows, first_labels, widths = groups
+    group = np.searchsorted(first_rows, start, side="right") - 1
+    for row in range(start, stop):
+        while row >= first_rows[group + 1]:
+            group += 1
+        label = first_labels[group] + (row - first_rows[group]) * widths[group]
+        t = prior
+        for k in range(label, label + widths[group]):
+            t += delta[cells[k]]
+        for k in range(label, label + widths[group]):
+            share = float(gold[row]) if gold[row] >= 0 else 1.0 / (1.0 + np.exp(delta[cells[k]] - t))
+            own[cells[k], 0] += counts[row] * share
+            own[cells[k], 1] += counts[row] * share * share
+
+
+@njit(nogil=True, cache=True)
+def add_pairs(ends: Any, cells: Any, values: Any, out: Any) -> None:
+    """Values of rows into (C, C), by the cells that meet in a row; cells rise within a row, so one half is filled."""
+    for row in range(len(ends) - 1):
+        for k in range(ends[row], ends[row + 1]):
+            for m in range(k, ends[row + 1]):
+                out[cells[k], cells[m]] += values[row]
+
+
+def is_binary(latent: Latent) -> bool:
+    """Whether there are two states, one a class."""
+    return latent.n_states == 2 and bool((latent.state_class == np.arange(2)).all())
 
 
 class Kernel:
     """Patterns laid out for the passes; `step` is one E-step with the sums that the M-step takes."""
 
     def __init__(self, patterns: Patterns) -> None:
-        n_cells = int(patterns.cells.shape[1])
+        n_cells, ends = int(patterns.cells.shape[1]), patterns.cells.indptr
         self._shape = patterns.n_labelers, patterns.n_answers
-        n_labels = len(patterns.cells.indices)
-        self._ends = patterns.cells.indptr.astype(np.int32 if n_labels < 1 << 31 else np.int64, copy=False)
+        lengths = np.diff(ends)
+        times = np.bincount(lengths)
+        widths = np.flatnonzero(times)
+        times = times[widths]
         small = np.uint16 if n_cells <= 1 << 16 else np.int32
-        self._cells = patterns.cells.indices.astype(small)
-        self._counts = patterns.counts
-        self._gold = patterns.gold.astype(np.int8)
-        rows = np.flatnonzero((patterns.gold >= 0) | (patterns.counts != 1.0))
-        self._special = rows, patterns.counts[rows], patterns.gold[rows]
+        if len(widths) <= 1:
+            self._cells, counts, gold = patterns.cells.indices.astype(small), patterns.counts, patterns.gold
+        else:
+            order = np.argsort(lengths, kind="stable")
+            self._cells = np.empty(len(patterns.cells.indices), small)
+            _lay_out(order, ends, patterns.cells.indices, self._cells)
+            counts, gold = patterns.counts[order], patterns.gold[order]
+        self._counts, self._gold = counts, gold.astype(np.int8)
+        rows = np.flatnonzero((gold >= 0) | (counts != 1.0))
+        self._special = rows, counts[rows], gold[rows]
+        first_rows, first_labels = (np.concatenate([[0], np.cumsum(of)]) for of in (times, times * widths))
+        self._groups = first_rows, first_labels, np.append(widths, 0).astype(np.int64)
         by_size = max(len(self._cells) // _CHUNK, 1)
         n_chunks = int(min(by_size, _MOST_CHUNKS, max(_OWN_SUMS // max(n_cells, 1), 1)))
-        wanted = np.linspace(0, len(self._cells), n_chunks + 1)
-        self._cuts = np.searchsorted(self._ends, wanted)
-        self._cuts[-1] = patterns.n_rows
+        wanted = np.linspace(0, len(self._cells), n_chunks + 1)[:-1]
+        group = np.searchsorted(first_labels, wanted, side="right") - 1
+        rows_in = (wanted - first_labels[group]) // np.maximum(self._groups[2][group], 1)
+        self._cuts = np.append(first_rows[group] + rows_in.astype(np.int64), patterns.n_rows)
+        self._cuts[0] = 0
+
+    def _by_cell(self, values: Floats) -> Floats:
+        """(C,) values of rows, added up over each cell's labels."""
+        out = np.zeros(int(np.prod(self._shape)))
+        for first, label, width, last in zip(*self._groups, self._groups[0][1:], strict=False):
+            _add_shares(int(label), int(width), self._cells, values[first:last], out)
+        return out
 
     @cached_property
     def _cell_counts(self) -> Floats:
         """(C,) how often each cell occurs: what the states have together."""
-        out = np.zeros(int(np.prod(self._shape)))
-        _add_shares(self._ends, self._cells, self._counts, out)
-        return out
+        return self._by_cell(self._counts)
+
+    @cached_property
+    def _known(self) -> tuple[Floats, float]:
+        """(C,) how often each cell occurs with gold of class 1, and how many items have it."""
+        of_row = np.where(self._gold == 1, self._counts, 0.0)
+        return self._by_cell(of_row), float(of_row.sum())
 
     def step(self, latent: Latent) -> tuple[Floats, Floats, float]:
         """Expected answers (J, L, S), expected states (S,), and the likelihood, at this point."""
-        plain = latent.n_states == 2 and bool((latent.state_class == np.arange(2)).all())
-        return self._step_of_two(latent) if plain else self._step_of_many(latent)
+        return self._step_of_two(latent) if is_binary(latent) else self._step_of_many(latent)
+
+    def others_show(self, latent: Latent) -> Floats:
+        """(J, L, 3) sums over labels, in a model of two states and classes: of the labels themselves, of the share of
+        state 1 that all but the label and the gold show, and of its square."""
+        logs = np.log(latent.answers).reshape(-1, 2)
+        delta, prior = logs[:, 1] - logs[:, 0], float(np.log(latent.weights[1] / latent.weights[0]))
+        own = np.zeros((len(self._cuts) - 1, len(logs), 2))
+
+        def work(chunk: int) -> None:
+            _others_show(
+                self._cuts[chunk],
+                self._cuts[chunk + 1],
+                self._groups,
+                self._cells,
+                self._counts,
+                self._gold,
+                delta,
+                prior,
+                own[chunk],
+            )
+
+        _run(work, len(own))
+        sums = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
+        return sums.reshape(*self._shape, 3)
 
     def _step_of_two(self, latent: Latent) -> tuple[Floats, Floats, float]:
         logs = np.log(latent.answers).reshape(-1, 2)
@@ -198,15 +355,17 @@ class Kernel:
         own = np.zeros((n_chunks, len(logs)))
         sums = np.zeros((n_chunks, 2))
         delta, lead = logs[:, 1] - logs[:, 0], float(prior[1] - prior[0])
+        ratio = latent.answers.reshape(-1, 2)[:, 1] / latent.answers.reshape(-1, 2)[:, 0]
 
         def work(chunk: int) -> None:
             sums[chunk] = _two_states(
                 self._cuts[chunk],
                 self._cuts[chunk + 1],
-                self._ends,
+                self._groups,
                 self._cells,
                 self._special,
                 delta,
+                ratio,
                 lead,
                 own[chunk],
             )
@@ -216,7 +375,8 @@ class Kernel:
         answers = np.stack([self._cell_counts - first, first], axis=1).reshape(*self._shape, 2)
         yes, above = sums.sum(axis=0)
         whole = float(self._counts.sum())
-        base = float(self._cell_counts @ logs[:, 0]) + whole * float(prior[0])
+        known, n_known = self._known
+        base = float(self._cell_counts @ logs[:, 0] + known @ delta) + whole * float(prior[0]) + n_known * lead
         return np.maximum(answers, 0.0), np.array([whole - yes, yes]), base + float(above)
 
     def _step_of_many(self, latent: Latent) -> tuple[Floats, Floats, float]:
@@ -233,7 +393,7 @@ class Kernel:
             heights[chunk] = _many_states(
                 self._cuts[chunk],
                 self._cuts[chunk + 1],
-                self._ends,
+                self._groups,
                 self._cells,
                 self._counts,
                 self._gold,

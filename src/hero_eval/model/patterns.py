@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ Bools = NDArray[np.bool_]
 _KEY_SEED = 0x4845524F
 _KEY_BLOCK = 1 << 18
 _DENSE_CELLS = 200_000
+_MANY_ENTRIES = 1 << 18  # labels of patterns, from which on products go by blocks of rows and keep nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +88,26 @@ class Patterns:
     def _both_ways(self) -> tuple[Any, Any]:
         """The cells and their transpose, dense where that is small: a sparse product costs more to start than to do."""
         if self.is_small:
-            dense = self.cells.toarray()
+            dense = self.cells.toarray().astype(float)
             return dense, np.ascontiguousarray(dense.T)
-        return self.cells, self.cells.T.tocsr()
+        forward = self.cells.astype(float)
+        return forward, forward.T.tocsr()
+
+    @property
+    def _is_vast(self) -> bool:
+        return len(self.cells.indices) > _MANY_ENTRIES
+
+    def row_blocks(self) -> list[slice]:
+        """The rows, cut so that no block has many more labels than a product should hold copies of."""
+        ends = self.cells.indptr
+        cuts = np.searchsorted(ends, np.arange(0, len(self.cells.indices), _MANY_ENTRIES), side="right") - 1
+        bounds = np.unique([0, *cuts, self.n_rows])
+        return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
 
     def from_cells(self, cell_values: Floats) -> Floats:
         """(J*L, m) values of cells summed over each row's labels: (P, m)."""
+        if self._is_vast and not self.is_small:
+            return np.concatenate([self.cells[rows] @ cell_values for rows in self.row_blocks()])
         forward, back = self._both_ways
         if self.is_small:  # column-major, so that what follows runs along the rows
             small: Floats = (cell_values.T @ back).T
@@ -101,15 +117,24 @@ class Patterns:
 
     def to_cells(self, row_values: Floats) -> Floats:
         """(P, m) values of rows summed over each cell's rows: (J, L, m)."""
-        out: Floats = self._both_ways[1] @ row_values
+        out: Floats
+        if self._is_vast and not self.is_small:
+            out = np.sum([self.cells[rows].T @ row_values[rows] for rows in self.row_blocks()], axis=0)
+        else:
+            out = self._both_ways[1] @ row_values
         return out.reshape(self.n_labelers, self.n_answers, -1)
 
     @cached_property
     def entries(self) -> tuple[Ints, Ints, Ints]:
         """Every label of every row as (row, labeler, answer)."""
-        rows = np.repeat(np.arange(self.n_rows), np.diff(self.cells.indptr))
-        cells = self.cells.indices.astype(np.int64)
-        return rows, cells // self.n_answers, cells % self.n_answers
+        return self.entries_of(slice(0, self.n_rows))
+
+    def entries_of(self, rows: slice) -> tuple[Ints, Ints, Ints]:
+        """The same of some rows that follow each other."""
+        ends = self.cells.indptr[rows.start : rows.stop + 1]
+        cells = self.cells.indices[ends[0] : ends[-1]].astype(np.int64)
+        numbers = np.repeat(np.arange(rows.start, rows.stop), np.diff(ends))
+        return numbers, cells // self.n_answers, cells % self.n_answers
 
     @property
     def row_squares(self) -> Floats:
@@ -140,6 +165,13 @@ class Patterns:
         mass = item_weight if self.times is None else item_weight * self.times
         counts = sum_by(self.row_of_item, mass, self.n_rows)
         return replace(self, counts=counts, item_weight=np.asarray(item_weight, dtype=float))
+
+
+def sparse_cells(cells: Ints, ends: Ints, n_cells: int) -> Any:
+    """Rows of cells (from ends[r] to ends[r+1]) as a sparse matrix of ones, in as few bytes as they take."""
+    small = np.int32 if max(len(cells), n_cells) < 1 << 31 else np.int64
+    parts = np.ones(len(cells), np.int8), cells.astype(small, copy=False), ends.astype(small, copy=False)
+    return sparse.csr_array(parts, shape=(len(ends) - 1, n_cells))
 
 
 def sum_by(index: Ints, values: Floats, size: int) -> Floats:
@@ -180,9 +212,8 @@ def count_rows(
     item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
     first, row_of_item = group_rows(cell, ends, item_gold, n_labelers * n_answers)
     indptr, chosen = take_rows(cell, ends, first)
-    cells = sparse.csr_array((np.ones(len(chosen)), chosen, indptr), shape=(len(first), n_labelers * n_answers))
     return Patterns(
-        cells=cells,
+        cells=sparse_cells(chosen, indptr, n_labelers * n_answers),
         gold=item_gold[first],
         counts=sum_by(row_of_item, item_weight, len(first)),
         row_of_item=row_of_item,
@@ -198,7 +229,12 @@ def take_rows(cells: Ints, ends: Ints, rows: Ints) -> tuple[Ints, Ints]:
         return ends, cells
     lengths = np.diff(ends)[rows]
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    return starts, cells[np.arange(starts[-1]) - np.repeat(starts[:-1] - ends[rows], lengths)]
+    out = np.empty(starts[-1], cells.dtype)
+    for begin in range(0, len(rows), _KEY_BLOCK):  # a block at a time: a number a label would fill memory
+        here = slice(begin, min(begin + _KEY_BLOCK, len(rows)))
+        first, last = starts[here.start], starts[here.stop]
+        out[first:last] = cells[np.arange(first, last) - np.repeat(starts[:-1][here] - ends[rows[here]], lengths[here])]
+    return starts, out
 
 
 def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints, Ints]:

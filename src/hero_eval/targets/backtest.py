@@ -12,7 +12,8 @@ import numpy as np
 
 from hero_eval.covariates import shared_numeric
 from hero_eval.display import Displayed
-from hero_eval.engines.counting import is_large
+from hero_eval.engines.counting import is_large, stays, tally_of
+from hero_eval.engines.tally import are_alike
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.findings import Finding, name_some
@@ -246,7 +247,7 @@ def backtest(
     past = history_rounds(rounds)
     options = Options(None, covariates, text, penalty, level, cluster=cluster, groups=groups)
     played = [position for position, one in enumerate(past) if one.n_gold]
-    _refuse(past, played)
+    _refuse(past, played, cluster)
     names = _known_methods(methods, past, options)
     classes = common_classes(past)
     quantity = _quantity(past, classes, positive, scores)
@@ -267,13 +268,19 @@ def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options
     return list(dict.fromkeys(methods))
 
 
-def _refuse(past: Sequence[Round], played: Sequence[int]) -> None:
+def _refuse(past: Sequence[Round], played: Sequence[int], cluster: str | None) -> None:
     large = [one.name for one in past if is_large([one])]
-    if large:
+    if large and cluster is not None:
         raise wrong(
             "E211",
-            f"a backtest hides the gold of items one by one, and {name_some(large)} is kept without its items. If it "
-            "fits into memory, read it with engine='memory'",
+            f"clusters ask for items one by one, and {name_some(large)} is kept without its items. Leave cluster out; "
+            "or, if it fits into memory, read it with engine='memory'",
+        )
+    if stays(past):
+        raise wrong(
+            "E212",
+            f"a backtest hides each round's gold in turn, and {name_some(large)} has more labels than can be counted "
+            "in memory. Play rounds of fewer labels",
         )
     if len(played) < 2:
         names = name_some([past[position].name for position in played]) or "none"
@@ -300,6 +307,8 @@ def _same(one: Round, other: Round) -> bool:
         other.values,
     ):
         return False
+    if is_large([one, other]):
+        return is_large([one]) and is_large([other]) and are_alike(tally_of(one), tally_of(other))
     names = ("item_ids", "label_item", "label_labeler", "label_answer", "gold")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 

@@ -16,11 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from hero_eval.methods.registry import ANCHORED, Evidence
 from hero_eval.model.history import HistoryFit
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.threads import limited_threads, thread_count
 
 if TYPE_CHECKING:
-    from hero_eval.reliability import Reliability
     from hero_eval.targets.question import Current, Question
 
 DEFAULT_REPLICATES = 1_000
@@ -96,14 +95,23 @@ def _plan(question: Question) -> _Plan:
     split = np.split(numbers, np.cumsum([len(row) for row in currents])[:-1])
     if past is None:
         return _Plan((len(names),), None, tuple(split))
-    blocks = _blocks_of_history(past)
+    blocks = _blocks_of_history(question)
     return _Plan((len(names), *blocks), len(names) + np.arange(_size(blocks)), tuple(split))
 
 
-def _blocks_of_history(past: Reliability) -> list[int | Floats]:
-    """Each round by itself; rounds that were counted without their items are one by now."""
+def _blocks_of_history(question: Question) -> list[int | Floats]:
+    """Each round by itself; for a method that does not look at them apart, rounds that were counted without their items
+    are one by now."""
+    wide, past = question.currents[0].evidence.wide, question.reliability
+    assert past is not None
+    if wide is not None:
+        return [_block_of(one) for one in wide.past]
     times = past.counted.patterns.times
     return [one.n_items for one in past.rounds] if times is None else [times]
+
+
+def _block_of(patterns: Patterns) -> int | Floats:
+    return len(patterns.row_of_item) if patterns.times is None else patterns.times
 
 
 def _size(blocks: Sequence[int | Floats]) -> int:
@@ -115,15 +123,22 @@ def _plan_of_counts(question: Question, on_all: bool) -> _Plan:
     blocks: list[int | Floats] = []
     currents = []
     for current in question.currents:
-        patterns = current.evidence.current_all if on_all else current.evidence.current
         start = _size(blocks)
-        blocks.append(len(patterns.row_of_item) if patterns.times is None else patterns.times)
+        blocks.append(_block_of(_patterns_of(current, on_all)))
         currents.append(np.arange(start, _size(blocks)))
     if question.reliability is None:
         return _Plan(tuple(blocks), None, tuple(currents))
     start = _size(blocks)
-    blocks += _blocks_of_history(question.reliability)
+    blocks += _blocks_of_history(question)
     return _Plan(tuple(blocks), np.arange(start, _size(blocks)), tuple(currents))
+
+
+def _patterns_of(current: Current, on_all: bool) -> Patterns:
+    """The patterns of a current round that the method looks at."""
+    evidence = current.evidence
+    if evidence.wide is not None:
+        return evidence.wide.current
+    return evidence.current_all if on_all else evidence.current
 
 
 def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats], list[float]]:
@@ -150,7 +165,7 @@ def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats]
 def _mass(current: Current, here: Floats, *, on_all: bool) -> float:
     """The sum of the raw weights of the items drawn `here` times."""
     if current.known is None:
-        patterns = current.evidence.current_all if on_all else current.evidence.current
+        patterns = _patterns_of(current, on_all)
         return float(patterns.reweighted(patterns.item_weight * here).total)
     raw = current.round.weight
     kept = slice(None) if on_all else current.known
@@ -165,7 +180,7 @@ def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence
         return replace(evidence, current_all=everything, em=em, progress=None)
     wide = evidence.wide
     if wide is not None:
-        parts = np.split(there, np.cumsum([one.n_items for one in wide.past])[:-1])
+        parts = np.split(there, np.cumsum([len(one.row_of_item) for one in wide.past])[:-1])
         past = tuple(one.reweighted(one.item_weight * part) for one, part in zip(wide.past, parts, strict=True))
         wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here), past=past)
         return replace(evidence, wide=wide, progress=None)

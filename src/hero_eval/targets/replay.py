@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from hero_eval.confidence import standard_quantile
+from hero_eval.engines.counting import is_large, tally_of
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Influence
 from hero_eval.methods.registry import Fit, all_methods
 from hero_eval.model.between import SIZE_SCALE, SIZES, Drift, own_excess
 from hero_eval.model.em import EMOptions
 from hero_eval.model.pastmean import past_mean
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, Ints
 from hero_eval.reliability import Reliability, fit_with
 from hero_eval.round import Round
 from hero_eval.targets.question import Options, ask
@@ -130,26 +131,35 @@ class Played:
 
 def gold_seen(one: Round, classes: Sequence[str], quantity: Quantity) -> Seen:
     """The gold's mean, and its error as a random part of the round's items; nil if all of them have gold."""
-    known = one.gold >= 0
+    gold, times, weight, square = _gold_of(one)
     place = np.array([classes.index(value) for value in one.values])
-    values = quantity.contrast[place[one.gold[known]]]
-    weight = _gold_weights(one)
+    values = quantity.contrast[place[gold]]
     mean = float(weight @ values / weight.sum())
-    ends = np.array(quantity.bounds)
     # An item at either end more keeps gold of a single class from looking as if it had no error.
-    spread = float(np.var(np.concatenate([values, ends])))
-    part = max(0.0, 1.0 - len(values) / one.n_items)
-    variance = spread * float(np.sum(weight**2)) / float(weight.sum()) ** 2 * part
-    return Seen(mean, math.sqrt(variance), len(values), one.n_items)
+    spread = _variance(np.concatenate([values, quantity.bounds]), np.concatenate([times, [1.0, 1.0]]))
+    n_gold = round(float(times.sum()))
+    part = max(0.0, 1.0 - n_gold / one.n_items)
+    variance = spread * float(square.sum()) / float(weight.sum()) ** 2 * part
+    return Seen(mean, math.sqrt(variance), n_gold, one.n_items)
 
 
-def _gold_weights(one: Round) -> Floats:
-    """Of the items with gold: as given, and more for those that were less likely to be given gold."""
+def _variance(values: Floats, times: Floats) -> float:
+    away = values - times @ values / times.sum()
+    return float(times @ away**2 / times.sum())
+
+
+def _gold_of(one: Round) -> tuple[Ints, Floats, Floats, Floats]:
+    """Of items with gold, or of rows of them that are alike: its code, how many, the sum of weights and of their
+    squares. Items weigh as given, and more if they were less likely to be given gold."""
+    probability = one.gold_probability()
+    if is_large([one]):
+        tally = tally_of(one)
+        known = tally.gold >= 0
+        return tally.gold[known], tally.items[known], tally.weight[known], tally.square[known]
     known = one.gold >= 0
     weight = np.ones(one.n_items) if one.weight is None else one.weight
-    probability = one.gold_probability()
-    out: Floats = (weight if probability is None else weight / probability)[known]
-    return out
+    weight = (weight if probability is None else weight / probability)[known]
+    return one.gold[known], np.ones(len(weight)), weight, weight**2
 
 
 def replay(
@@ -183,7 +193,7 @@ def replay(
                     continue
                 estimates, moved = _one(current, history, quantities, seen, options_of(name, options))
             except HeroError as error:
-                if not (error.exit_code == 3 or error.code == "E206"):
+                if not (error.exit_code == 3 or error.code in ("E206", "E211")):
                     raise
                 skipped.setdefault(name, {})[names[position]] = "; ".join(one.message for one in error.problems)
                 continue
@@ -255,6 +265,8 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
         return float(quantity.contrast @ between.moved(step * direction)) - target
 
     ends = gap(-_FARTHEST), gap(_FARTHEST)
+    from scipy import optimize  # takes long to load, and most estimates do without
+
     shift = optimize.brentq(gap, -_FARTHEST, _FARTHEST) if ends[0] * ends[1] < 0 else math.nan
     items = Influence(tuple(part for part in estimate.influence.parts if part.source != "rounds")).variance()
     noise = items + float(along @ between.own @ along) + seen.error**2
@@ -296,8 +308,8 @@ def _pseudo_counts(seen: Seen, one: Round, quantity: Quantity) -> tuple[float, f
     """As many items at the lower and the upper end as have the gold's mean; weights make them fewer."""
     low, high = quantity.bounds
     share = (seen.mean - low) / (high - low)
-    weight = _gold_weights(one)
-    size = float(weight.sum() ** 2 / np.sum(weight**2))
+    _, _, weight, square = _gold_of(one)
+    size = float(weight.sum() ** 2 / square.sum())
     return size * (1.0 - share), size * share
 
 
