@@ -195,16 +195,43 @@ class Information:
 
     def product(self, vector: Floats) -> Floats:
         """H @ vector without H: complete information, less what not seeing the states loses."""
-        complete_weights, complete_answers = self._complete()
+        complete_weights, complete_answers = self._known
         on_weights, on_answers = self.at.unpack(vector)
         n_labelers, n_states = complete_answers.shape[:2]
         by_labeler = on_answers.reshape(n_labelers, -1, n_states)
         answers = np.einsum("jscd,jds->jcs", complete_answers, by_labeler).reshape(-1, n_states)
-        weights = complete_weights @ on_weights
-        moved = self.at.weight_slopes @ on_weights + self._along(on_answers)
-        centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
-        weights = weights - self.at.weight_slopes.T @ centred.sum(axis=0)
-        return self.at.pack(weights, answers - to_logits(self.patterns, self.at, centred))
+        by_state, by_cell = self._lost(self.at.weight_slopes @ on_weights, on_answers)
+        weights = complete_weights @ on_weights - self.at.weight_slopes.T @ by_state
+        return self.at.pack(weights, answers - by_cell)
+
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats]:
+        return self._complete()
+
+    def _lost(self, offsets: Floats, on_answers: Floats) -> tuple[Floats, Floats]:
+        """What not seeing the states loses of a move of the states (S,) and logits (J*(L-1), S): in the same places."""
+        if self._kernel is None:
+            moved = offsets + self._along(on_answers)
+            centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
+            return centred.sum(axis=0), to_logits(self.patterns, self.at, centred)
+        # of two states, one loses what the other gains, and both by the difference of their moves
+        kernel, factors = self._kernel
+        slopes = self.at.answer_slopes
+        n_labelers, n_answers, width, _ = slopes.shape
+        moves = np.einsum("jlcs,jcs->jls", slopes, on_answers.reshape(n_labelers, width, 2)).reshape(-1, 2)
+        by_cell, total = kernel.carry(moves[:, 1] - moves[:, 0], float(offsets[1] - offsets[0]), factors)
+        both = np.stack([-by_cell, by_cell], axis=1).reshape(n_labelers, n_answers, 2)
+        lost: Floats = np.einsum("jlcs,jls->jcs", slopes, both)
+        return np.array([-total, total]), lost.reshape(-1, 2)
+
+    @cached_property
+    def _kernel(self) -> tuple[Any, Floats] | None:
+        """Compiled passes over many labels of two states, and what a row's move is multiplied with."""
+        if self.post.shape[1] != 2 or not takes_kernel(self.patterns):
+            return None
+        from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
+
+        return Kernel(self.patterns), self._expected[:, 1] * self.post[:, 0]
 
     @cached_property
     def matrix(self) -> Floats:
