@@ -357,18 +357,48 @@ class Information:
 
     def _solve_by_products(self, right: Floats) -> Floats:
         size = self.n_parameters
-        complete_weights, complete_answers = self._complete()
-        diagonal = self.at.pack(
-            np.diag(complete_weights),
-            np.einsum("jscc->jcs", complete_answers).reshape(-1, self.latent.n_states),
-        )
-        weak = np.maximum(diagonal, diagonal.max() * 1e-12)
         operator = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
-        nearby = LinearOperator((size, size), matvec=lambda v: v / weak, dtype=np.float64)
+        nearby = LinearOperator((size, size), matvec=self._nearby, dtype=np.float64)
         with np.errstate(all="ignore"):  # a matrix that is not positive definite lets the iteration run away
             solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
         out: Floats = solved if status == 0 and np.isfinite(solved).all() else np.full(size, np.nan)
         return out
+
+    def _nearby(self, vector: Floats) -> Floats:
+        """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
+        weights, inverse = self._own_inverse
+        on_weights, on_answers = self.at.unpack(vector)
+        n_labelers, size = inverse.shape[:2]
+        n_states = on_answers.shape[1]
+        moved = np.einsum("jab,jb->ja", inverse, on_answers.reshape(n_labelers, size))
+        return self.at.pack(weights @ on_weights, moved.reshape(-1, n_states))
+
+    @cached_property
+    def _own_inverse(self) -> tuple[Floats, Floats]:
+        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S)."""
+        complete_weights, complete_answers = self._known
+        n_labelers, n_states, width, _ = complete_answers.shape
+        own = np.zeros((n_labelers, width, n_states, width, n_states))
+        for s in range(n_states):
+            own[:, :, s, :, s] = complete_answers[:, s]
+        own -= self._own_lost()
+        return _steady_inverse(complete_weights[None])[0], _steady_inverse(
+            own.reshape(n_labelers, width * n_states, -1)
+        )
+
+    def _own_lost(self) -> Floats:
+        """(J, L-1, S, L-1, S): what each labeler's own parameters lose by not seeing the states.
+
+        A labeler labels an item once, so that these are sums over its labels, not over pairs of them.
+        """
+        slopes, post = self.at.answer_slopes, self.post
+        n_labelers, _, width, n_states = slopes.shape
+        lost = np.zeros((n_labelers, width, n_states, width, n_states))
+        for s in range(n_states):
+            spread = self._expected[:, s, None] * ((np.arange(n_states) == s) - post)
+            by_cell = self.patterns.to_cells(spread)
+            lost[:, :, s] = np.einsum("jlc,jlt,jldt->jcdt", slopes[:, :, :, s], by_cell, slopes)
+        return lost
 
     def item_influence(self, direction: Floats) -> Floats:
         """(n, m): each item's score times `direction` (p, m) = solve(gradient): its pull on what has that gradient."""
@@ -407,6 +437,14 @@ class Information:
                 variance = np.einsum("lc,cd,ld->l", jacobian, block, jacobian)
                 out[j, :, s] = np.where(np.abs(jacobian).sum(axis=1) > 0, np.sqrt(np.maximum(variance, 0)), np.nan)
         return out
+
+
+def _steady_inverse(blocks: Floats) -> Floats:
+    """Inverses of symmetric matrices (n, k, k); directions without information are taken to have a little."""
+    values, vectors = np.linalg.eigh(blocks)
+    floor = np.maximum(values[:, -1:] * 1e-10, 1e-12 * max(float(values.max(initial=0.0)), 1e-300))
+    out: Floats = (vectors / np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return out
 
 
 def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:
