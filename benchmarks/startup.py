@@ -1,9 +1,9 @@
-"""Start-up: importing the package, and the first estimate of a small round in a fresh process, in files and on arrays.
+"""Start-up: importing the package, and the first estimate of a small round in a fresh process.
 
     python benchmarks/startup.py [repeats]
 
 Every repeat is a process of its own. Shown are the best and the median of seconds on the clock, and the best of
-processor seconds, which other work on the machine changes least. Nothing is compiled: kernels load from a million
+processor seconds, which other work on the machine changes least. Nothing is compiled: kernels load from 300,000
 labels on.
 """
 

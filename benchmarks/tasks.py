@@ -93,6 +93,35 @@ def estimate(current: str, history: str, methods: str, engine: str = "duckdb", l
     return {"seconds": time.perf_counter() - start, "estimates": out, "items": now.n_items}
 
 
+def grow(current: str, history: str) -> dict[str, Any]:
+    """From Parquet to a HERO-1 estimate with its interval, and how long its parts take: counting, fitting, the rest."""
+    import hero_eval as hero
+    import hero_eval.engines.source
+    import hero_eval.model.kernel
+    import hero_eval.targets.rate
+
+    asked = hero.estimate_rate
+    start = time.perf_counter()
+    past, now = (hero.read_round(path, engine="duckdb", memory_limit=LIMIT) for path in (history, current))
+    labels = past.n_labels, now.n_labels
+    counted = time.perf_counter()
+    learned = hero.fit_reliability(past)
+    fitted = time.perf_counter()
+    made = asked(now, learned, method="hero1", interval="influence")
+    done = time.perf_counter()
+    return {
+        "seconds": done - start,
+        "count_seconds": counted - start,
+        "fit_seconds": fitted - counted,
+        "interval_seconds": done - fitted,
+        "steps": learned.report.n_steps,
+        "converged": learned.converged,
+        "value": made.value,
+        "std_error": made.std_error,
+        "labels": labels,
+    }
+
+
 def fit(path: str, engine: str = "duckdb") -> dict[str, Any]:
     """Anchored EM: counting and fitting apart, the fit's likelihood and steps, and the memory that the fit adds.
 
@@ -227,7 +256,7 @@ def count_to(path: str, output: str, *more: str) -> dict[str, Any]:
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     one.__name__: one
-    for one in (read_bytes, group_by, estimate, fit, plain_steps, crowd_kit, plain_numpy, kernel, count_to)
+    for one in (read_bytes, group_by, estimate, grow, fit, plain_steps, crowd_kit, plain_numpy, kernel, count_to)
 }
 
 if __name__ == "__main__":

@@ -184,6 +184,11 @@ class PassedInformation(Information):
         weights = complete_weights @ on_weights - self.at.weight_slopes.T @ np.asarray(by_state)
         return self.at.pack(weights, (answers - lost).reshape(-1, n_states))
 
+    def _own_lost(self) -> Floats:
+        """Left out: it would take one more pass for each state, and only speeds the solution."""
+        n_labelers, _, width, n_states = self.at.answer_slopes.shape
+        return np.zeros((n_labelers, width, n_states, width, n_states))
+
     def item_influence(self, direction: Floats) -> Floats:
         """A factor of the sum of squared influences, which stands for the items' own."""
         if not np.isfinite(direction).all():

@@ -195,16 +195,43 @@ class Information:
 
     def product(self, vector: Floats) -> Floats:
         """H @ vector without H: complete information, less what not seeing the states loses."""
-        complete_weights, complete_answers = self._complete()
+        complete_weights, complete_answers = self._known
         on_weights, on_answers = self.at.unpack(vector)
         n_labelers, n_states = complete_answers.shape[:2]
         by_labeler = on_answers.reshape(n_labelers, -1, n_states)
         answers = np.einsum("jscd,jds->jcs", complete_answers, by_labeler).reshape(-1, n_states)
-        weights = complete_weights @ on_weights
-        moved = self.at.weight_slopes @ on_weights + self._along(on_answers)
-        centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
-        weights = weights - self.at.weight_slopes.T @ centred.sum(axis=0)
-        return self.at.pack(weights, answers - to_logits(self.patterns, self.at, centred))
+        by_state, by_cell = self._lost(self.at.weight_slopes @ on_weights, on_answers)
+        weights = complete_weights @ on_weights - self.at.weight_slopes.T @ by_state
+        return self.at.pack(weights, answers - by_cell)
+
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats]:
+        return self._complete()
+
+    def _lost(self, offsets: Floats, on_answers: Floats) -> tuple[Floats, Floats]:
+        """What not seeing the states loses of a move of the states (S,) and logits (J*(L-1), S): in the same places."""
+        if self._kernel is None:
+            moved = offsets + self._along(on_answers)
+            centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
+            return centred.sum(axis=0), to_logits(self.patterns, self.at, centred)
+        # of two states, one loses what the other gains, and both by the difference of their moves
+        kernel, factors = self._kernel
+        slopes = self.at.answer_slopes
+        n_labelers, n_answers, width, _ = slopes.shape
+        moves = np.einsum("jlcs,jcs->jls", slopes, on_answers.reshape(n_labelers, width, 2)).reshape(-1, 2)
+        by_cell, total = kernel.carry(moves[:, 1] - moves[:, 0], float(offsets[1] - offsets[0]), factors)
+        both = np.stack([-by_cell, by_cell], axis=1).reshape(n_labelers, n_answers, 2)
+        lost: Floats = np.einsum("jlcs,jls->jcs", slopes, both)
+        return np.array([-total, total]), lost.reshape(-1, 2)
+
+    @cached_property
+    def _kernel(self) -> tuple[Any, Floats] | None:
+        """Compiled passes over many labels of two states, and what a row's move is multiplied with."""
+        if self.post.shape[1] != 2 or not takes_kernel(self.patterns):
+            return None
+        from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
+
+        return Kernel(self.patterns), self._expected[:, 1] * self.post[:, 0]
 
     @cached_property
     def matrix(self) -> Floats:
@@ -330,18 +357,48 @@ class Information:
 
     def _solve_by_products(self, right: Floats) -> Floats:
         size = self.n_parameters
-        complete_weights, complete_answers = self._complete()
-        diagonal = self.at.pack(
-            np.diag(complete_weights),
-            np.einsum("jscc->jcs", complete_answers).reshape(-1, self.latent.n_states),
-        )
-        weak = np.maximum(diagonal, diagonal.max() * 1e-12)
         operator = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
-        nearby = LinearOperator((size, size), matvec=lambda v: v / weak, dtype=np.float64)
+        nearby = LinearOperator((size, size), matvec=self._nearby, dtype=np.float64)
         with np.errstate(all="ignore"):  # a matrix that is not positive definite lets the iteration run away
             solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
         out: Floats = solved if status == 0 and np.isfinite(solved).all() else np.full(size, np.nan)
         return out
+
+    def _nearby(self, vector: Floats) -> Floats:
+        """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
+        weights, inverse = self._own_inverse
+        on_weights, on_answers = self.at.unpack(vector)
+        n_labelers, size = inverse.shape[:2]
+        n_states = on_answers.shape[1]
+        moved = np.einsum("jab,jb->ja", inverse, on_answers.reshape(n_labelers, size))
+        return self.at.pack(weights @ on_weights, moved.reshape(-1, n_states))
+
+    @cached_property
+    def _own_inverse(self) -> tuple[Floats, Floats]:
+        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S)."""
+        complete_weights, complete_answers = self._known
+        n_labelers, n_states, width, _ = complete_answers.shape
+        own = np.zeros((n_labelers, width, n_states, width, n_states))
+        for s in range(n_states):
+            own[:, :, s, :, s] = complete_answers[:, s]
+        own -= self._own_lost()
+        return _steady_inverse(complete_weights[None])[0], _steady_inverse(
+            own.reshape(n_labelers, width * n_states, -1)
+        )
+
+    def _own_lost(self) -> Floats:
+        """(J, L-1, S, L-1, S): what each labeler's own parameters lose by not seeing the states.
+
+        A labeler labels an item once, so that these are sums over its labels, not over pairs of them.
+        """
+        slopes, post = self.at.answer_slopes, self.post
+        n_labelers, _, width, n_states = slopes.shape
+        lost = np.zeros((n_labelers, width, n_states, width, n_states))
+        for s in range(n_states):
+            spread = self._expected[:, s, None] * ((np.arange(n_states) == s) - post)
+            by_cell = self.patterns.to_cells(spread)
+            lost[:, :, s] = np.einsum("jlc,jlt,jldt->jcdt", slopes[:, :, :, s], by_cell, slopes)
+        return lost
 
     def item_influence(self, direction: Floats) -> Floats:
         """(n, m): each item's score times `direction` (p, m) = solve(gradient): its pull on what has that gradient."""
@@ -380,6 +437,14 @@ class Information:
                 variance = np.einsum("lc,cd,ld->l", jacobian, block, jacobian)
                 out[j, :, s] = np.where(np.abs(jacobian).sum(axis=1) > 0, np.sqrt(np.maximum(variance, 0)), np.nan)
         return out
+
+
+def _steady_inverse(blocks: Floats) -> Floats:
+    """Inverses of symmetric matrices (n, k, k); directions without information are taken to have a little."""
+    values, vectors = np.linalg.eigh(blocks)
+    floor = np.maximum(values[:, -1:] * 1e-10, 1e-12 * max(float(values.max(initial=0.0)), 1e-300))
+    out: Floats = (vectors / np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return out
 
 
 def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from hero_eval.model.latent import Latent
-from hero_eval.model.patterns import Floats, Patterns
+from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.threads import thread_count
 
 _CHUNK = 1 << 19
@@ -258,6 +258,26 @@ def _others_show(
 
 
 @njit(nogil=True, cache=True)
+def _carry(start: int, stop: int, groups: Any, cells: Any, values: Any, offset: float, factors: Any, own: Any) -> float:
+    """Rows [start, stop): offset plus the sum of a row's values, times its factor, added to the row's cells."""
+    first_rows, first_labels, widths = groups
+    group = np.searchsorted(first_rows, start, side="right") - 1
+    total = 0.0
+    for row in range(start, stop):
+        while row >= first_rows[group + 1]:
+            group += 1
+        label = first_labels[group] + (row - first_rows[group]) * widths[group]
+        moved = offset
+        for k in range(label, label + widths[group]):
+            moved += values[cells[k]]
+        moved *= factors[row]
+        total += moved
+        for k in range(label, label + widths[group]):
+            own[cells[k]] += moved
+    return total
+
+
+@njit(nogil=True, cache=True)
 def add_pairs(ends: Any, cells: Any, values: Any, out: Any) -> None:
     """Values of rows into (C, C), by the cells that meet in a row; cells rise within a row, so one half is filled."""
     for row in range(len(ends) - 1):
@@ -282,10 +302,12 @@ class Kernel:
         widths = np.flatnonzero(times)
         times = times[widths]
         small = np.uint16 if n_cells <= 1 << 16 else np.int32
+        self._order: Ints | None = None
         if len(widths) <= 1:
             self._cells, counts, gold = patterns.cells.indices.astype(small), patterns.counts, patterns.gold
         else:
             order = np.argsort(lengths, kind="stable")
+            self._order = order
             self._cells = np.empty(len(patterns.cells.indices), small)
             _lay_out(order, ends, patterns.cells.indices, self._cells)
             counts, gold = patterns.counts[order], patterns.gold[order]
@@ -348,14 +370,28 @@ class Kernel:
         sums = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
         return sums.reshape(*self._shape, 3)
 
-    def _step_of_two(self, latent: Latent) -> tuple[Floats, Floats, float]:
-        logs = np.log(latent.answers).reshape(-1, 2)
-        prior = np.log(latent.weights)
+    def carry(self, cell_values: Floats, offset: float, row_factors: Floats) -> tuple[Floats, float]:
+        """Values of cells (C,) summed over each row's labels, and an offset, times the row's factor; then summed by
+        cell (C,), and over all rows."""
+        factors = row_factors if self._order is None else row_factors[self._order]
         n_chunks = len(self._cuts) - 1
-        own = np.zeros((n_chunks, len(logs)))
+        own, totals = np.zeros((n_chunks, len(cell_values))), np.zeros(n_chunks)
+
+        def work(chunk: int) -> None:
+            span = self._cuts[chunk], self._cuts[chunk + 1]
+            totals[chunk] = _carry(*span, self._groups, self._cells, cell_values, offset, factors, own[chunk])
+
+        _run(work, n_chunks)
+        return own.sum(axis=0), float(totals.sum())
+
+    def _step_of_two(self, latent: Latent) -> tuple[Floats, Floats, float]:
+        by_cell = latent.answers.reshape(-1, 2)
+        ratio = by_cell[:, 1] / by_cell[:, 0]
+        delta, of_first, prior = np.log(ratio), np.log(by_cell[:, 0]), np.log(latent.weights)
+        n_chunks = len(self._cuts) - 1
+        own = np.zeros((n_chunks, len(ratio)))
         sums = np.zeros((n_chunks, 2))
-        delta, lead = logs[:, 1] - logs[:, 0], float(prior[1] - prior[0])
-        ratio = latent.answers.reshape(-1, 2)[:, 1] / latent.answers.reshape(-1, 2)[:, 0]
+        lead = float(prior[1] - prior[0])
 
         def work(chunk: int) -> None:
             sums[chunk] = _two_states(
@@ -371,13 +407,16 @@ class Kernel:
             )
 
         _run(work, n_chunks)
-        first = own.sum(axis=0)
-        answers = np.stack([self._cell_counts - first, first], axis=1).reshape(*self._shape, 2)
+        first = own[0] if n_chunks == 1 else own.sum(axis=0)
+        answers = np.empty((len(ratio), 2))
+        answers[:, 1] = first
+        np.subtract(self._cell_counts, first, out=answers[:, 0])
+        np.maximum(answers, 0.0, out=answers)
         yes, above = sums.sum(axis=0)
         whole = float(self._counts.sum())
         known, n_known = self._known
-        base = float(self._cell_counts @ logs[:, 0] + known @ delta) + whole * float(prior[0]) + n_known * lead
-        return np.maximum(answers, 0.0), np.array([whole - yes, yes]), base + float(above)
+        base = float(self._cell_counts @ of_first + known @ delta) + whole * float(prior[0]) + n_known * lead
+        return answers.reshape(*self._shape, 2), np.array([whole - yes, yes]), base + float(above)
 
     def _step_of_many(self, latent: Latent) -> tuple[Floats, Floats, float]:
         n_states = latent.n_states
