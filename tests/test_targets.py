@@ -190,13 +190,13 @@ def test_rare_defects_are_covered() -> None:
     past = rng.integers(0, 2, 600)
     history = hero.fit_reliability(round_of(labels_given(rng, past, answers), past, prefix="h"))
     hits = []
-    for _ in range(150):
+    for _ in range(80):
         truth = (rng.random(60) < 0.02).astype(int)
         labels = labels_given(rng, truth, answers)
         current = round_of(labels, prefix="c", options={"classes": ["0", "1"]})
         hits.append(covers(hero.estimate_rate(current, history), 0.02))
-    # B = 150: four standard errors of a 95% coverage are .07.
-    assert np.mean(hits) >= 0.88
+    # B = 80: four standard errors of a 95% coverage are .097.
+    assert np.mean(hits) >= 0.85
 
 
 @pytest.mark.parametrize("method", ["majority_vote", "dawid_skene"])
@@ -382,14 +382,14 @@ def test_a_positive_class_named_by_one_model_is_enough() -> None:
 
 def test_differences_are_covered() -> None:
     """The 95% interval of a comparison would hold the true difference far less, or far more, often."""
-    made = [two_models(seed) for seed in range(200)]
+    made = [two_models(seed) for seed in range(80)]
     found = [hero.estimate_difference(one.a, one.b, one.history) for one in made]
     truth = made[0].truth
     assert_unbiased(np.array([one.value for one in found]), truth, slack=0.005)
-    # B = 200: the standard error of a 95% coverage is .0154, so .90 to .99 is 3.2 of them.
-    assert 0.90 <= np.mean([covers(one, truth) for one in found]) <= 0.99
-    spread = np.std([one.value for one in found], ddof=1)  # its own error is 5%
-    assert 0.85 <= np.mean([one.std_error for one in found]) / spread <= 1.2
+    # B = 80: the standard error of a 95% coverage is .024, so .87 is 3.3 of them.
+    assert np.mean([covers(one, truth) for one in found]) >= 0.87
+    spread = np.std([one.value for one in found], ddof=1)  # its own error is 8%
+    assert 0.8 <= np.mean([one.std_error for one in found]) / spread <= 1.25
 
 
 def test_mean_scores_differ_within_their_range() -> None:
@@ -587,7 +587,7 @@ UNEQUAL = {"keep": (0.25, 1.0), "size": 1000}
 @cache
 def moderated(weights: bool) -> dict[str, list[Estimate]]:
     """Figures of many rounds in which unflagged items were labelled four times more rarely."""
-    made = [flagged_rounds(seed, weights=weights, **UNEQUAL) for seed in range(150 if weights else 40)]
+    made = [flagged_rounds(seed, weights=weights, **UNEQUAL) for seed in range(80 if weights else 40)]
     found = [hero.estimate_moderation(current, history, **FLAG) for current, history, _ in made]
     return {name: [one[name] for one in found] for name in found[0]}
 
@@ -601,10 +601,10 @@ def test_weights_undo_unequal_sampling(name: str) -> None:
     truth = flagged_rounds(0)[2][name]
     found = moderated(True)[name]
     assert_unbiased(np.array([one.value for one in found]), truth, slack=0.003)
-    # B = 150: three standard errors of a 95% coverage are .053.
-    assert np.mean([covers(one, truth) for one in found]) >= 0.89
-    spread = np.std([one.value for one in found], ddof=1)  # its own error is 6%
-    assert 0.8 <= np.mean([one.std_error for one in found]) / spread <= 1.25
+    # B = 80: three standard errors of a 95% coverage are .073.
+    assert np.mean([covers(one, truth) for one in found]) >= 0.87
+    spread = np.std([one.value for one in found], ddof=1)  # its own error is 8%
+    assert 0.75 <= np.mean([one.std_error for one in found]) / spread <= 1.25
 
 
 @pytest.mark.parametrize("name", ["prevalence", "recall", "flagged_share"])

@@ -44,6 +44,7 @@ from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PULL = 1.0
 TILT_SD = 1.0
+BEND = 0.3  # of the higher degrees: rounds that could bend freely would hide their drift in their levels
 PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a thousand items make of Schwarz's
 ROUND_SD = 1.0
 CLASS_SD = (10.0, 4.0)  # of a class's intercept around 0, and of its slope around that of the labelers
@@ -106,10 +107,10 @@ def scale(n_levels: int) -> Floats:
 
 
 def tilt_basis(n_levels: int, n_tilts: int) -> Floats:
-    """(G, t): the level, then polynomials of higher degrees, each orthogonal to those before, of mean square 1."""
+    """(G, t): the level, then polynomials of higher degrees, each orthogonal to those before, of mean square `BEND`^2."""
     theta = scale(n_levels)
     powers = (theta[:, None] / _SCALE) ** np.arange(n_tilts + 1)
-    apart: Floats = np.linalg.qr(powers)[0][:, 1:] * np.sqrt(n_levels)
+    apart: Floats = np.linalg.qr(powers)[0][:, 1:] * (BEND * np.sqrt(n_levels))
     if n_tilts:
         apart[:, 0] = theta
     return apart
