@@ -107,7 +107,7 @@ def scale(n_levels: int) -> Floats:
 
 
 def tilt_basis(n_levels: int, n_tilts: int) -> Floats:
-    """(G, t): the level, then polynomials of higher degrees, each orthogonal to those before, of mean square `BEND`^2."""
+    """(G, t): the level, then polynomials of higher degrees, each orthogonal to those before, of size `BEND`."""
     theta = scale(n_levels)
     powers = (theta[:, None] / _SCALE) ** np.arange(n_tilts + 1)
     apart: Floats = np.linalg.qr(powers)[0][:, 1:] * (BEND * np.sqrt(n_levels))
