@@ -300,6 +300,7 @@ ERROR_GROUPS = {
     "E2": "The call",
     "E3": "Data that cannot support the answer",
     "E4": "The store, charts and reports",
+    "E5": "The page",
 }
 FINDING_GROUPS = {
     "F1": "The data",
