@@ -3,7 +3,8 @@
     python benchmarks/em.py [--labels 10000000] [--folder build/bench]
 
 crowd-kit has no gold and a step of it costs the same at every point, so that its time to the converged likelihood is
-its seconds a step times the plain EM steps to that likelihood. Memory is measured alike on both sides: what a fit adds
+its seconds a step times the plain EM steps to that likelihood. Two ends are measured, each alike on both sides: within
+1e-10 of the converged likelihood, and at rest (no parameter moves any more; ours with all that a fit says of itself). Memory is measured alike on both sides: what a fit adds
 at its most to what the process held before it, with the labels in memory and all packages loaded; and the whole peak.
 """
 
@@ -60,13 +61,13 @@ def acceleration(draws: int = 50) -> None:
 
 def against_crowd_kit(path: Path, few: int = 1, more: int = 3) -> None:
     """All from this run, at this size: our fit, plain EM's steps to its likelihood, crowd-kit's seconds a step."""
-    ours = min((measure("fit", path) for _ in range(2)), key=lambda one: float(one["fit_seconds"]))
+    ours = min((measure("fit", path) for _ in range(3)), key=lambda one: float(one["fit_seconds"]))
     plain = measure("plain_steps", path, ours["log_likelihood"])
     one, theirs = measure("crowd_kit", path, few), measure("crowd_kit", path, more)
     each = (theirs["seconds"] - one["seconds"]) / (more - few)
     seconds, rest = each * plain["steps"], each * plain["all_steps"]
-    print(f"anchored EM, {ours['labels']:,} labels by 1,000 labelers: {ours['fit_seconds']:.2f} s ", end="")
-    print(f"({ours['steps']} steps), {ours['seconds']:.1f} s from Parquet; ", end="")
+    print(f"anchored EM, {ours['labels']:,} labels by 1,000 labelers: {ours['near_seconds']:.2f} s ", end="")
+    print(f"to 1e-10 of the likelihood, {ours['fit_seconds']:.2f} s to rest ({ours['steps']} steps), {ours['seconds']:.1f} s from Parquet; ", end="")
     print(f"it adds {ours['fit_adds_mb']:,.0f} MB to its labels, the process's peak is {ours['process_mb']:,.0f} MB")
     print(f"plain EM: {plain['steps']} steps to that likelihood (to 1e-10 of it), {plain['all_steps']} to rest")
     print(
@@ -74,7 +75,7 @@ def against_crowd_kit(path: Path, few: int = 1, more: int = 3) -> None:
     )
     print(f"and {rest:,.0f} s; ", end="")
     print(f"it adds {theirs['fit_adds_mb']:,.0f} MB, the process's peak is {theirs['process_mb']:,.0f} MB")
-    print(f"  faster {seconds / ours['fit_seconds']:.0f} times to the likelihood, ", end="")
+    print(f"  faster {seconds / ours['near_seconds']:.0f} times to the likelihood, ", end="")
     print(f"{rest / ours['fit_seconds']:.0f} times to rest; memory of the fit ", end="")
     print(f"1 : {theirs['fit_adds_mb'] / ours['fit_adds_mb']:.0f}, of the process ", end="")
     print(f"1 : {theirs['process_mb'] / ours['process_mb']:.1f}")

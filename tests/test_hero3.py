@@ -119,7 +119,7 @@ def random_point(items: Items, shape: Shape, seed: int) -> Point:
     n_classes, n_labelers = shape.n_classes, items.labels.shape[1]
     levels, tilts = (
         rng.normal(size=max(shape.n_levels - 1, 0)),
-        rng.normal(size=(3, shape.n_tilts if shape.n_levels else 0)),
+        rng.normal(size=(3, shape.n_tilts)),
     )
     n_design = (2 if shape.n_levels else 3) + items.covariates.shape[1]
     lines = rng.normal(size=(n_labelers, n_classes - 1, shape.basis.shape[1]))

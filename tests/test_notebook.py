@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from make_rounds import Pair, draw_pair, labels_of, tables_of
+from page_text import PageText
 
 import hero_eval as hero
 from hero_eval import remedies
@@ -21,36 +21,28 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 
 
-class Tags(HTMLParser):
+class Tags(PageText):
     """The tags of a page, all of which must be closed again, and its words."""
 
     def __init__(self, page: str) -> None:
-        super().__init__()
         self.open: list[str] = []
-        self.seen: list[str] = []
-        self.said: list[str] = []
-        self.feed(page)
+        super().__init__(page)
         assert not self.open, f"left open: {self.open}"
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self.seen.append(tag)
+    def see(self, tag: str, given: dict[str, str | None]) -> None:
+        del given
         self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
-        self.seen.append(tag)
+        self.tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.said.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.said).split())
+            super().handle_data(data)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +86,7 @@ def test_a_notebook_shows_a_page(kind: str, results: dict[str, Any]) -> None:
     """A result at the end of a cell would be a line of text, and its findings would go unread."""
     result = results[kind]
     read = Tags(result._repr_html_())
-    assert "script" not in read.seen
+    assert "script" not in read.tags
     for finding in getattr(result, "findings", None) or getattr(result, "notes", ()):
         assert finding.code in read.text
         assert finding.message[1:40] in read.text

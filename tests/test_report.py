@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from make_rounds import Pair, binary_answers, draw_pair, labels_given, round_of, some_gold
+from page_text import PageText
 from typer.testing import CliRunner
 
 import hero_eval as hero
@@ -26,27 +26,17 @@ EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 HOSTILE = '<script>alert("x")</script>'
 
 
-class Read(HTMLParser):
+class Read(PageText):
     """The text of a page, its tags, and what it would load."""
 
     def __init__(self, page: str) -> None:
-        super().__init__()
-        self.said: list[str] = []
-        self.tags: list[str] = []
         self.loads: list[str] = []
-        self.feed(page)
+        super().__init__(page)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.loads += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "action")]
-        assert not [name for name, _ in attrs if name.startswith("on")], "the page runs something"
-
-    def handle_data(self, data: str) -> None:
-        self.said.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.said).split())
+    def see(self, tag: str, given: dict[str, str | None]) -> None:
+        del tag
+        self.loads += [value or "" for name, value in given.items() if name in ("src", "href", "xlink:href", "action")]
+        assert not [name for name in given if name.startswith("on")], "the page runs something"
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from page_text import PageText
 from typer.testing import CliRunner
 from web_server import page_when_there, served, visiting, when_there
 from web_store import HOSTILE, SCRIPT, add_hostile, answers, csv_of, fill
@@ -34,27 +34,12 @@ TOKEN = "0123456789abcdef0123"
 PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/api")
 
 
-class Read(HTMLParser):
+class Read(PageText):
     """The text and the tags of a page; nothing on it may run by itself."""
 
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.said: list[str] = []
-        self.tags: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        given = dict(attrs)
+    def see(self, tag: str, given: dict[str, str | None]) -> None:
         assert tag != "script" or given.get("src") == "/static/page.js"
         assert not [name for name in given if name.startswith("on") or name == "style"]
-
-    def handle_data(self, data: str) -> None:
-        self.said.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.said).split())
 
 
 @pytest.fixture(scope="module")

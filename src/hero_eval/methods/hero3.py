@@ -18,7 +18,7 @@ from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.between import Between, learn_drift, own_excess
 from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
-from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, class_shares, fit_levels, read_in_context
+from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, fit_levels, read_in_context
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.model.score import EDGE_ITEMS, edge_point
 
@@ -67,15 +67,14 @@ def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> 
 
 
 def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
-    """One component a class, or levels on a scale: as many as the likelihood pays for.
+    """One component a class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
 
     A component that is a class without any gold would be named by the labels alone, so there must be levels then.
     """
     best, worse = None, 0
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     for n_levels in LEVELS if anchored else LEVELS[1:]:
-        n_tilts = max(n_levels - 1, 0) if rows.n_rounds > _MANY_ROUNDS else min(n_levels, 1)
-        shape = Shape(n_levels, rows.n_classes, n_tilts)
+        shape = Shape(n_levels, rows.n_classes, rows.n_rounds > _MANY_ROUNDS)
         other = fit_levels(rows, shape, groups, _LOOKING, progress=evidence.progress)
         if best is None or other.criterion > best.criterion:
             best, worse = other, 0
@@ -84,7 +83,7 @@ def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
         if worse == 2:
             break
     assert best is not None
-    return fit_levels(rows, best.shape, groups, _OPTIONS, warm=best, progress=evidence.progress)
+    return best
 
 
 def _fitted(evidence: Evidence) -> Fitted:
@@ -95,18 +94,21 @@ def _fitted(evidence: Evidence) -> Fitted:
         ready = _ready(wide) if warm.rows.covariates.shape[1] else None
         again = fit_levels(gather_rows(wide, evidence.n_classes, ready), warm.shape, wide.groups, _OPTIONS, warm=warm)
         return Fitted(again, evidence.over_both, (), ready)
-    chosen = choose_levels(gather_rows(wide, evidence.n_classes), wide.groups, evidence)
-    if wide.covariates is None:
-        return Fitted(read_in_context(chosen, _OPTIONS), False, ())
-    ready = _ready(wide)
+    plain = gather_rows(wide, evidence.n_classes)
+    chosen = choose_levels(plain, wide.groups, evidence)
+    ready = None if wide.covariates is None else _ready(wide)
+    if ready is None or not ready.kept:
+        fit = fit_levels(plain, chosen.shape, wide.groups, _OPTIONS, warm=chosen, progress=evidence.progress)
+    else:
+        rows = gather_rows(wide, evidence.n_classes, ready)
+        fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
+    fit = read_in_context(fit, _OPTIONS)
+    if ready is None or wide.covariates is None:
+        return Fitted(fit, False, ())
     if not ready.kept:
         names = list(wide.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
-        chosen = read_in_context(chosen, _OPTIONS)
-        return Fitted(chosen, False, (Finding("F401", message, {"columns": names}),))
-    rows = gather_rows(wide, evidence.n_classes, ready)
-    fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
-    fit = read_in_context(fit, _OPTIONS)
+        return Fitted(fit, False, (Finding("F401", message, {"columns": names}),))
     shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:
@@ -151,7 +153,7 @@ def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
         shares, _ = information.prior_shares(rows.n_rounds - 1)
         weight = rows.patterns.counts * in_scope
     else:
-        shares = class_shares(rows, fit.shape, fit.point, information.post)
+        shares = fit.shares
         weight = rows.patterns.counts * rows.is_current
     total = weight.sum()
     rates = weight @ shares / total
@@ -194,7 +196,7 @@ def _between(fit: LevelFit, gradient: Floats) -> tuple[Between, float]:
     own, excess = _own_covariance(fit, gradient)
     own = own + _spread_covariance(fit, gradient)
     here = rows.is_current
-    shares = np.maximum(class_shares(rows, fit.shape, fit.point, fit.information.post)[here], 1e-12)
+    shares = np.maximum(fit.shares[here], 1e-12)
     return Between(learn_drift(fit), shares, rows.patterns.counts[here], own), excess
 
 

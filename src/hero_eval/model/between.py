@@ -11,14 +11,14 @@ Shapes: P rows, R rounds (the last is current), K classes, J labelers, M grid po
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 from scipy.special import logsumexp
 
 from hero_eval.model.latent import log_shares
-from hero_eval.model.levels import LevelFit, answer_logs, class_shares, expect
+from hero_eval.model.levels import LevelFit, answer_logs
 from hero_eval.model.patterns import Floats, Ints
 
 SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5])
@@ -47,9 +47,7 @@ class Drift:
 
 def label_shares(fit: LevelFit) -> Floats:
     """(P, K): P(class | labels alone) of every row."""
-    blind = fit.rows.blind()
-    post, _ = expect(blind, fit.shape, fit.point)
-    shares: Floats = np.maximum(class_shares(blind, fit.shape, fit.point, post), 1e-12)
+    shares: Floats = np.maximum(replace(fit, rows=fit.rows.blind()).shares, 1e-12)
     out: Floats = shares / shares.sum(axis=1, keepdims=True)
     return out
 
@@ -124,12 +122,11 @@ def own_moves(fit: LevelFit) -> tuple[Floats, Floats]:
     The variance is infinite where a labeler gave no label in the round.
     """
     rows, shape = fit.rows, fit.shape
-    post, _ = expect(rows, shape, fit.point)
     share = np.exp(answer_logs(shape, fit.point.answers))[:, 1:]
     moves, variances = [], []
     for number in range(rows.n_rounds):
         here = np.where(rows.round == number, rows.patterns.counts, 0.0)
-        cells = rows.patterns.to_cells(post * here[:, None])
+        cells = rows.patterns.to_cells(fit.post * here[:, None])
         total = cells.sum(axis=1, keepdims=True)
         information = (total * share * (1 - share)).sum(axis=2)
         gap = (cells[:, 1:] - total * share).sum(axis=2)

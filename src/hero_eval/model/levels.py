@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,7 @@ def scale(n_levels: int) -> Floats:
     return np.linspace(-_SCALE, _SCALE, n_levels)
 
 
+@lru_cache(maxsize=64)
 def tilt_basis(n_levels: int, n_tilts: int) -> Floats:
     """(G, t): the level, then polynomials of higher degrees, each orthogonal to those before, of size `BEND`."""
     theta = scale(n_levels)
@@ -113,16 +114,22 @@ def tilt_basis(n_levels: int, n_tilts: int) -> Floats:
     apart: Floats = np.linalg.qr(powers)[0][:, 1:] * (BEND * np.sqrt(n_levels))
     if n_tilts:
         apart[:, 0] = theta
+    apart.flags.writeable = False
     return apart
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`n_levels` of the scale, 0 for one component a class; `n_tilts` degrees in which rounds may differ."""
+    """`n_levels` of the scale, 0 for one component a class; whether rounds may differ in more than a tilt of them."""
 
     n_levels: int
     n_classes: int
-    n_tilts: int = 1
+    bends: bool = False
+
+    @property
+    def n_tilts(self) -> int:
+        """The degrees in which rounds may differ."""
+        return (self.n_levels - 1 if self.bends else 1) if self.n_levels else 0
 
     @property
     def n_components(self) -> int:
@@ -155,6 +162,12 @@ class Point:
     def basis(self) -> Floats:
         """(G, t): what rounds' tilts are made of."""
         return tilt_basis(len(self.levels) + 1, self.tilts.shape[1])
+
+    @cached_property
+    def pool(self) -> Floats:
+        """(G,): how often each level occurs in a round without tilt."""
+        out: Floats = np.exp(log_shares(np.concatenate([[0.0], self.levels]), axis=0))
+        return out
 
     @cached_property
     def weights(self) -> Floats:
@@ -193,12 +206,22 @@ class LevelFit:
         at = self.point
         unused = self.rows.patterns.cells.sum(axis=0).reshape(at.answers.shape[0], -1).sum(axis=1) == 0
         n_free = n_parameters(at) - int(unused.sum()) * at.answers[0].size
-        height = float(self.rows.patterns.counts @ expect(self.rows, self.shape, at)[1])
-        return float(height - PRICE * n_free)
+        height = float(self.rows.patterns.counts @ self._expected[1])
+        return height - PRICE * float(n_free)
 
+    @cached_property
+    def _expected(self) -> tuple[Floats, Floats]:
+        return expect(self.rows, self.shape, self.point)
+
+    @property
+    def post(self) -> Floats:
+        """(P, E): P(component | answers, gold) of every row."""
+        return self._expected[0]
+
+    @cached_property
     def shares(self) -> Floats:
         """(P, K): P(class | answers, gold) of every row."""
-        return class_shares(self.rows, self.shape, self.point, expect(self.rows, self.shape, self.point)[0])
+        return class_shares(self.rows, self.shape, self.point, self.post)
 
     @cached_property
     def information(self) -> LevelInformation:
@@ -331,10 +354,8 @@ def level_step(rows: Rows, at: Point, post: Floats) -> tuple[Floats, Floats]:
     by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T], axis=1)
     weights = at.weights
     size = by_round.sum(axis=1)
-    even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))
     gap = by_round - size[:, None] * weights
-    on_levels = gap.sum(axis=0) + PULL * (1.0 / len(even) - even)
-    gradient = np.concatenate([on_levels[1:], (gap @ at.basis - at.tilts / TILT_SD**2).ravel()])
+    gradient = np.concatenate([gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]) + _level_prior_slope(at)
     step = np.linalg.solve(level_curvature(at, size) + _level_prior_curvature(at), gradient)
     levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
     change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
@@ -354,8 +375,14 @@ def level_curvature(at: Point, size: Floats) -> Floats:
     return np.block([[levels, mixed], [mixed.T, tilts]])
 
 
+def _level_prior_slope(at: Point) -> Floats:
+    """The derivative of the prior by levels and tilts."""
+    on_levels = PULL * (1.0 / len(at.pool) - at.pool[1:])
+    return np.concatenate([on_levels, -at.tilts.ravel() / TILT_SD**2])
+
+
 def _level_prior_curvature(at: Point) -> Floats:
-    even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))[1:]
+    even = at.pool[1:]
     levels = PULL * (np.diag(even) - np.outer(even, even))
     out: Floats = linalg.block_diag(levels, np.eye(at.tilts.size) / TILT_SD**2)
     return out
@@ -481,8 +508,7 @@ def _prior_slope(shape: Shape, at: Point, prior: Prior) -> Floats:
     gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
     parts = [-np.einsum("ja,jab->jb", gap, prior.answer_precision).ravel()]
     if shape.n_levels:
-        even = np.exp(log_shares(np.concatenate([[0.0], at.levels]), axis=0))
-        parts += [PULL * (1.0 / len(even) - even[1:]), -at.tilts.ravel() / TILT_SD**2]
+        parts.append(_level_prior_slope(at))
     parts.append(-((at.classes - prior.class_mean) @ prior.class_precision).ravel())
     return np.concatenate(parts)
 
@@ -556,7 +582,7 @@ def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
     )
-    return prior, Point(answers, levels, np.zeros((rows.n_rounds, shape.n_tilts if shape.n_levels else 0)), classes)
+    return prior, Point(answers, levels, np.zeros((rows.n_rounds, shape.n_tilts)), classes)
 
 
 def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> Point:
@@ -641,7 +667,7 @@ def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
     gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
     height = -0.5 * float(np.einsum("ja,jab,jb->", gap, prior.answer_precision, gap))
     if shape.n_levels:
-        height += PULL * float(log_shares(np.concatenate([[0.0], at.levels]), axis=0).mean())
+        height += PULL * float(np.log(at.pool).mean())
         height -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
     off = at.classes - prior.class_mean
     return height - 0.5 * float(np.einsum("ka,ab,kb->", off, prior.class_precision, off))
@@ -658,8 +684,8 @@ class LevelInformation:
 
     def __init__(self, fit: LevelFit) -> None:
         self.fit = fit
-        rows, shape, at = fit.rows, fit.shape, fit.point
-        self.post, _ = expect(rows, shape, at)
+        shape, at = fit.shape, fit.point
+        self.post = fit.post
         self.n_answers = at.answers.size
         self.n_weights = at.levels.size + at.tilts.size
         self.size = n_parameters(at)
@@ -844,7 +870,7 @@ class LevelInformation:
     def gradient(self, weights: Floats) -> Floats:
         """d/d(parameters) of sum_ik weights[i, k, c] * P(class k | row i's answers and gold), (p, m) for m columns."""
         rows, shape = self.fit.rows, self.fit.shape
-        shares = class_shares(rows, shape, self.fit.point, self.post)
+        shares = self.fit.shares
         out = np.zeros((self.size, weights.shape[2]))
         start = self.n_answers + self.n_weights
         centre = np.einsum("pk,pkc->pc", shares, weights)
@@ -862,7 +888,7 @@ class LevelInformation:
             pull = self.post[:, e, None] * np.where(free[:, None], here - centre, 0.0)
             out += slope.T @ pull
         if self.fit.prior.context > 0.0:
-            up, down = (self._nudged(step).shares() for step in (_NUDGE, -_NUDGE))
+            up, down = (self._nudged(step).shares for step in (_NUDGE, -_NUDGE))
             by_row = np.einsum("pk,pkc->pc", (up - down) / (2 * _NUDGE), weights)
             by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in by_row.T], axis=1)
             out += self._context[1] @ by_round

@@ -140,9 +140,9 @@ def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floa
     return curve if question.method.name == "hero1" else curve.shifted(place(fit.inside) - place(carried.inside))
 
 
-def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats) -> Tabulated:
+def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats, floor: float) -> Tabulated:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
-    estimate moved to and fro, blurred by the items' own noise."""
+    estimate moved to and fro, blurred by the items' own noise, whose standard error is at least `floor`."""
     between = fit.between
     assert between is not None
     least, most = float(contrast.min()), float(contrast.max())
@@ -161,7 +161,6 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
     items = Influence(tuple(part for part in parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
-    floor = edge_floor(float(contrast @ fit.inside), (least, most), current.n_items(fit.on_all)) if fit.on_edge else 0.0
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
         shifted,

@@ -238,12 +238,14 @@ class Question:
         known = bool(np.isfinite(fit.current).all())
         influence = self.influence(fit, current, contrast)
         value = float(contrast @ fit.rates) if known else math.nan
+        n_items = current.n_items(fit.on_all)
+        floor = edge_floor(float(contrast @ fit.inside), bounds, n_items) if fit.on_edge else 0.0
         kind, remark = interval_kind(self, [fit], [current])
         curve: Curve | None = None
         if kind == "profile" and known:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
         elif kind == "influence" and known and fit.between is not None and fit.between.drift.known:
-            curve = drift_curve(self, fit, current, contrast)
+            curve = drift_curve(self, fit, current, contrast, floor)
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)
             curve = resampled(self.replicates.rates[position] @ contrast, value, influence.skewness())
@@ -254,12 +256,12 @@ class Question:
             centre=float(contrast @ fit.inside),
             influence=influence,
             bounds=bounds,
-            n_items=current.n_items(fit.on_all),
+            n_items=n_items,
             fit=fit,
             findings=unique([*self.fit_findings(fit, current), *remark]),
             kind=kind,
             curve=curve,
-            floor=edge_floor(float(contrast @ fit.inside), bounds, current.n_items(fit.on_all)) if fit.on_edge else 0.0,
+            floor=floor,
         )
 
     def finish(

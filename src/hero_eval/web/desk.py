@@ -11,6 +11,7 @@ from hero_eval.errors import wrong
 from hero_eval.estimate import check_level
 from hero_eval.findings import name_some
 from hero_eval.store.log import Entry, checked_name
+from hero_eval.web.forms import split
 from hero_eval.web.refusals import failed
 from hero_eval.web.settings import Settings
 from hero_eval.web.shelf import Shelf, Snapshot
@@ -31,6 +32,11 @@ class Choice:
     level: float | None = None
     positive: str | None = None
     cluster: str | None = None
+
+    @classmethod
+    def written(cls, method: str, covariates: str, level: float, positive: str, cluster: str) -> Choice:
+        """From the fields of a page's form, where nothing is an empty text."""
+        return cls(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
 
     def options(self) -> dict[str, Any]:
         """As `estimate_rate` takes them; what was not said is left out, so that the default stays one question."""

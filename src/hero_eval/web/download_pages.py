@@ -15,7 +15,6 @@ from hero_eval.documents import json_text, plain
 from hero_eval.errors import wrong
 from hero_eval.web import api
 from hero_eval.web.desk import Choice
-from hero_eval.web.forms import split
 from hero_eval.web.frame import Level, Name, Question
 from hero_eval.web.shelf import Snapshot
 from hero_eval.web.work import Order
@@ -45,7 +44,7 @@ def download(
         return _attachment(file, _rounds_file(now, file), "rounds")
     order: Order
     if of == "round":
-        choice = Choice(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
+        choice = Choice.written(method, covariates, level, positive, cluster)
         order, back, stem = desk.round_order(now, name, choice), "/round", name
     elif of == "models":
         choice = Choice(level=level, positive=positive or None, cluster=cluster or None)

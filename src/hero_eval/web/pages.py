@@ -18,7 +18,6 @@ from hero_eval.report.pages import axis
 from hero_eval.store.log import Entry
 from hero_eval.web import api
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
-from hero_eval.web.forms import split
 from hero_eval.web.frame import Class, Level, Name, Question, Text, check_form, local, page, progress, set_cookie
 from hero_eval.web.rendering import link
 from hero_eval.web.shelf import Snapshot
@@ -119,7 +118,7 @@ def round_(
 ) -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
-    choice = Choice(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
+    choice = Choice.written(method, covariates, level, positive, cluster)
     answer = desk.ask(desk.round_order(now, name, choice))
     asked = {"method": method, "covariates": covariates, "level": level, "positive": positive, "cluster": cluster}
     said = {key: of for key, of in asked.items() if of not in ("", 0.95)}
