@@ -139,7 +139,7 @@ def fit(path: str, engine: str = "duckdb") -> dict[str, Any]:
     before = memory_mb()
     began = time.perf_counter()
     clock: list[float] = []
-    made = hero.fit_reliability(one, progress=lambda step, change: clock.append(time.perf_counter()))
+    made = hero.fit_reliability(one, progress=lambda *_: clock.append(time.perf_counter()))
     done = time.perf_counter()
     report = made.report
     near = _first_near(report.path, report.log_likelihood)
@@ -192,7 +192,7 @@ def crowd_kit(path: str, iterations: str) -> dict[str, Any]:
         "labels": len(table),
         "fit_adds_mb": peak_since_mb() - before,
         "process_mb": max(whole, peak_since_mb()),
-        "losses": list(map(float, made.loss_history_)),
+        "near_steps": _first_near(made.loss_history_, made.loss_history_[-1]) + 1,
     }
 
 
