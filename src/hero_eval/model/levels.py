@@ -57,6 +57,7 @@ _CONTEXT_ROUNDS = 2
 _CONTEXT_LOOPS = 20
 _CONTEXT_REST = 1e-8
 _NUDGE = 1e-4
+_WIDE = 8  # columns of a design whose squares, row by row, would be more than its product with itself
 _NEAR = 1e-7  # EM's tolerances before Newton's method takes over
 _NEAR_STEP = 3e-3
 _NEWTON_STEPS = 12
@@ -347,10 +348,12 @@ def _curvature(total: Floats, share: Floats, design: Floats) -> Floats:
     spread = -share[:, :, None] * share[:, None]
     spread[:, np.arange(share.shape[1]), np.arange(share.shape[1])] += share
     spread *= total[:, None, None]
-    squares = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
-    blocks = (spread.reshape(-1, len(design)) @ squares).reshape(
-        n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2
-    )
+    by_pair = spread.reshape(-1, len(design))
+    if design.shape[1] > _WIDE:
+        sums = np.stack([design.T @ (one[:, None] * design) for one in by_pair])
+    else:
+        sums = by_pair @ (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    blocks = sums.reshape(n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2)
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(n_fits, width, width)
 
 
