@@ -304,7 +304,7 @@ def test_share_gradients_are_derivatives(n_classes: int, n_levels: int) -> None:
         return
 
     def total_of_prior(at: Point) -> Array:
-        shares, _ = LevelInformation(replace(fit, point=at)).prior_shares(2)
+        shares, _ = replace(fit, point=at).prior_shares(2)
         return np.einsum("pk,pkc->c", shares, pull)
 
     assert fit.information.prior_gradient(pull, 2) == pytest.approx(slopes_of(total_of_prior, fit.point), abs=1e-5)

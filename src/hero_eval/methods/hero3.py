@@ -140,21 +140,22 @@ class Measured:
     gradient: Floats  # (p, K-1)
 
 
-def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
-    """The mean class share of the current rows, or of the rows of both rounds seen as current ones.
+def _averaged(fitted: Fitted, in_scope: Floats) -> tuple[Floats, Floats]:
+    """Class shares (P, K) and weights (P,): of the current rows, or of the rows of both rounds seen as current ones.
 
     `in_scope` (P,) says for how much each row's covariates count, where they do.
     """
     fit = fitted.fit
-    rows, information = fit.rows, fit.information
-    n_classes = rows.n_classes
-    each = np.eye(n_classes)[:, 1:]
     if fitted.over_both:
-        shares, _ = information.prior_shares(rows.n_rounds - 1)
-        weight = rows.patterns.counts * in_scope
-    else:
-        shares = fit.shares
-        weight = rows.patterns.counts * rows.is_current
+        return fit.prior_shares(fit.rows.n_rounds - 1)[0], fit.rows.patterns.counts * in_scope
+    return fit.shares, fit.rows.patterns.counts * fit.rows.is_current
+
+
+def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
+    """The mean class share, and how every row and parameter moves it."""
+    rows, information = fitted.fit.rows, fitted.fit.information
+    shares, weight = _averaged(fitted, in_scope)
+    each = np.eye(rows.n_classes)[:, 1:]
     total = weight.sum()
     rates = weight @ shares / total
     pull = (weight / total)[:, None, None] * each
@@ -203,7 +204,9 @@ def _between(fit: LevelFit, gradient: Floats) -> tuple[Between, float]:
 def rates(evidence: Evidence) -> Floats:
     fitted = _fitted(evidence)
     assert evidence.wide is not None
-    return _measure(fitted, _scope(evidence.wide, fitted.fit)).rates
+    shares, weight = _averaged(fitted, _scope(evidence.wide, fitted.fit))
+    found: Floats = weight @ shares / weight.sum()
+    return found
 
 
 def _influences(fitted: Fitted, direct: Floats, gradient: Floats) -> Floats:

@@ -57,6 +57,7 @@ _CONTEXT_ROUNDS = 2
 _CONTEXT_LOOPS = 20
 _CONTEXT_REST = 1e-8
 _NUDGE = 1e-4
+_WIDE = 8  # columns of a design whose squares, row by row, would be more than its product with itself
 _NEAR = 1e-7  # EM's tolerances before Newton's method takes over
 _NEAR_STEP = 3e-3
 _NEWTON_STEPS = 12
@@ -91,14 +92,40 @@ class Rows:
         out: Bools = self.round == self.n_rounds - 1
         return out
 
-    @property
+    @cached_property
     def known(self) -> Bools:
         out: Bools = self.patterns.gold >= 0
+        return out
+
+    @cached_property
+    def _in_round(self) -> Any:
+        """(R, P) sparse: which rows are of which round."""
+        return _chooser(self.round, np.arange(len(self.round)), (self.n_rounds, len(self.round)))
+
+    @cached_property
+    def _of_gold(self) -> Any:
+        """(K R, P) sparse: which rows have gold of which class, in which round."""
+        at = np.flatnonzero(self.known)
+        places = self.patterns.gold[at] * self.n_rounds + self.round[at]
+        return _chooser(places, at, (self.n_classes * self.n_rounds, len(self.round)))
+
+    def sums_by_round(self, values: Any) -> Any:
+        """(R, n): sums of the values (P, n), dense or sparse, of each round's rows."""
+        return self._in_round @ values
+
+    def sums_by_gold(self, values: Floats) -> Floats:
+        """(K, R, n): sums of the values (P, n) of the rows with gold of each class, in each round."""
+        out: Floats = (self._of_gold @ values).reshape(self.n_classes, self.n_rounds, -1)
         return out
 
     def blind(self) -> Rows:
         """The same rows with all gold forgotten."""
         return replace(self, patterns=replace(self.patterns, gold=np.full_like(self.patterns.gold, -1)))
+
+
+def _chooser(places: Ints, rows: Ints, shape: tuple[int, int]) -> Any:
+    """A sparse matrix of ones, whose product with values of rows sums them by place."""
+    return sparse.csr_array((np.ones(len(rows)), (places, rows)), shape=shape)
 
 
 def scale(n_levels: int) -> Floats:
@@ -223,6 +250,15 @@ class LevelFit:
         """(P, K): P(class | answers, gold) of every row."""
         return class_shares(self.rows, self.shape, self.point, self.post)
 
+    def prior_shares(self, as_round: int) -> tuple[Floats, Floats]:
+        """P(class | covariates) (P, K) in that round, and the design (P, m) behind it."""
+        rows, classes = self.rows, self.point.classes
+        design = np.concatenate(
+            [np.tile(np.eye(rows.n_rounds)[as_round], (rows.patterns.n_rows, 1)), rows.covariates], axis=1
+        )
+        logits = np.concatenate([np.zeros((len(design), 1)), design @ classes.T], axis=1)
+        return np.exp(log_shares(logits, axis=1)), design
+
     @cached_property
     def information(self) -> LevelInformation:
         return LevelInformation(self)
@@ -312,10 +348,12 @@ def _curvature(total: Floats, share: Floats, design: Floats) -> Floats:
     spread = -share[:, :, None] * share[:, None]
     spread[:, np.arange(share.shape[1]), np.arange(share.shape[1])] += share
     spread *= total[:, None, None]
-    squares = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
-    blocks = (spread.reshape(-1, len(design)) @ squares).reshape(
-        n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2
-    )
+    by_pair = spread.reshape(-1, len(design))
+    if design.shape[1] > _WIDE:
+        sums = np.stack([design.T @ (one[:, None] * design) for one in by_pair])
+    else:
+        sums = by_pair @ (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    blocks = sums.reshape(n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2)
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(n_fits, width, width)
 
 
@@ -326,18 +364,16 @@ def class_cells(rows: Rows, shape: Shape, post: Floats) -> tuple[Floats, Floats]
     if shape.n_levels == 0:
         expected = post * counts[:, None]
         if n_covariates == 0:
-            by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T])
-            return np.eye(rows.n_rounds), by_round
+            return np.eye(rows.n_rounds), rows.sums_by_round(expected).T
         return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1), expected.T
+    levels = rows.read_levels(shape)
+    if n_covariates == 0:
+        by_gold = rows.sums_by_gold(post * counts[:, None])
+        return _with_ones(levels), by_gold.reshape(shape.n_classes, -1)
     known = rows.known
     gold = np.eye(shape.n_classes)[rows.patterns.gold[known]]
     expected = post[known] * counts[known, None]
-    levels = rows.read_levels(shape)
     by_class = gold.T[:, :, None] * expected[None]
-    if n_covariates == 0:
-        place = rows.round[known]
-        sums = [[sum_by(place, column, rows.n_rounds) for column in part.T] for part in by_class]
-        return _with_ones(levels), np.array(sums).transpose(0, 2, 1).reshape(shape.n_classes, -1)
     design = np.concatenate(
         [_with_ones(levels[rows.round[known]]), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
     )
@@ -350,8 +386,7 @@ def _with_ones(values: Floats) -> Floats:
 
 def level_step(rows: Rows, at: Point, post: Floats) -> tuple[Floats, Floats]:
     """One damped Newton step of the levels' logits and the rounds' tilts."""
-    expected = post * rows.patterns.counts[:, None]
-    by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in expected.T], axis=1)
+    by_round: Floats = rows.sums_by_round(post * rows.patterns.counts[:, None])
     weights = at.weights
     size = by_round.sum(axis=1)
     gap = by_round - size[:, None] * weights
@@ -371,8 +406,15 @@ def level_curvature(at: Point, size: Floats) -> Floats:
     off = basis - (weights @ basis)[:, None]  # (R, G, t)
     mixed = np.einsum("r,rg,rgt->grt", size, inner, off[:, 1:]).reshape(inner.shape[1], -1)
     levels = np.diag(size @ inner) - (inner * size[:, None]).T @ inner
-    tilts = linalg.block_diag(*np.einsum("r,rg,rgt,rgu->rtu", size, weights, off, off))
-    return np.block([[levels, mixed], [mixed.T, tilts]])
+    n_rounds, n_tilts = at.tilts.shape
+    tilts = np.zeros((n_rounds, n_tilts, n_rounds, n_tilts))
+    own = np.arange(n_rounds)  # a round's tilts meet those of no other
+    tilts[own, :, own] = np.einsum("r,rg,rgt,rgu->rtu", size, weights, off, off)
+    stop = len(levels)
+    out = np.empty((stop + at.tilts.size,) * 2)
+    out[:stop, :stop], out[stop:, stop:] = levels, tilts.reshape(at.tilts.size, -1)
+    out[:stop, stop:], out[stop:, :stop] = mixed, mixed.T
+    return out
 
 
 def _level_prior_slope(at: Point) -> Floats:
@@ -383,8 +425,8 @@ def _level_prior_slope(at: Point) -> Floats:
 
 def _level_prior_curvature(at: Point) -> Floats:
     even = at.pool[1:]
-    levels = PULL * (np.diag(even) - np.outer(even, even))
-    out: Floats = linalg.block_diag(levels, np.eye(at.tilts.size) / TILT_SD**2)
+    out = np.diag(np.concatenate([PULL * even, np.full(at.tilts.size, 1.0 / TILT_SD**2)]))
+    out[: len(even), : len(even)] -= PULL * np.outer(even, even)
     return out
 
 
@@ -676,6 +718,13 @@ def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
 # ------------------------------------------------------------------------------------------------ information
 
 
+def _scaled(matrix: Any, by: Floats) -> Any:
+    """The sparse rows, each times its number."""
+    out = matrix.copy()
+    out.data *= np.repeat(by, np.diff(out.indptr))
+    return out
+
+
 class LevelInformation:
     """Scores of all rows and the observed information of a fitted model, priors included.
 
@@ -690,7 +739,7 @@ class LevelInformation:
         self.n_weights = at.levels.size + at.tilts.size
         self.size = n_parameters(at)
         self.slopes = [self._slopes(e) for e in range(shape.n_components)]
-        self.scores = sum(sparse.diags_array(self.post[:, e]) @ slope for e, slope in enumerate(self.slopes)).tocsr()
+        self.scores = sum(_scaled(slope, self.post[:, e]) for e, slope in enumerate(self.slopes)).tocsr()
 
     def _slopes(self, component: int) -> Any:
         """(P, p) sparse: the derivative of `component_logs` of one component."""
@@ -787,10 +836,8 @@ class LevelInformation:
         return self.complete(only) - self._lost(counts)
 
     def _lost(self, counts: Floats) -> Any:
-        lost = sum(
-            (slope.T @ (sparse.diags_array(counts * self.post[:, e]) @ slope)) for e, slope in enumerate(self.slopes)
-        )
-        return lost - self.scores.T @ (sparse.diags_array(counts) @ self.scores)
+        lost = sum(slope.T @ _scaled(slope, counts * self.post[:, e]) for e, slope in enumerate(self.slopes))
+        return lost - self.scores.T @ _scaled(self.scores, counts)
 
     @cached_property
     def _factor(self) -> tuple[Any, bool]:
@@ -814,8 +861,7 @@ class LevelInformation:
         fit = self.fit
         counts = fit.rows.patterns.counts
         up, down = (LevelInformation(self._nudged(step)).scores for step in (_NUDGE, -_NUDGE))
-        rounds = sparse.csr_array(np.eye(fit.rows.n_rounds)[fit.rows.round])
-        by_shift = ((up - down).T @ (sparse.diags_array(counts / (2 * _NUDGE)) @ rounds)).toarray()
+        by_shift = fit.rows.sums_by_round(_scaled(up - down, counts / (2 * _NUDGE))).toarray().T
         by_point = np.zeros_like(by_shift)
         weights, theta = fit.point.weights, fit.shape.theta
         mean = weights @ theta
@@ -890,24 +936,15 @@ class LevelInformation:
         if self.fit.prior.context > 0.0:
             up, down = (self._nudged(step).shares for step in (_NUDGE, -_NUDGE))
             by_row = np.einsum("pk,pkc->pc", (up - down) / (2 * _NUDGE), weights)
-            by_round = np.stack([sum_by(rows.round, column, rows.n_rounds) for column in by_row.T], axis=1)
+            by_round = rows.sums_by_round(by_row)
             out += self._context[1] @ by_round
         return out
 
     def prior_gradient(self, weights: Floats, as_round: int) -> Floats:
         """The same of P(class k | covariates) as if every row were of round `as_round`; without levels only."""
-        share, design = self.prior_shares(as_round)
+        share, design = self.fit.prior_shares(as_round)
         centre = np.einsum("pk,pkc->pc", share, weights)
         moved = share[:, 1:, None] * (weights[:, 1:] - centre[:, None])
         out = np.zeros((self.size, weights.shape[2]))
         out[self.n_answers + self.n_weights :] = np.einsum("pkc,pm->kmc", moved, design).reshape(-1, weights.shape[2])
         return out
-
-    def prior_shares(self, as_round: int) -> tuple[Floats, Floats]:
-        """P(class | covariates) (P, K) in that round, and the design (P, m) behind it."""
-        rows, classes = self.fit.rows, self.fit.point.classes
-        design = np.concatenate(
-            [np.tile(np.eye(rows.n_rounds)[as_round], (rows.patterns.n_rows, 1)), rows.covariates], axis=1
-        )
-        logits = np.concatenate([np.zeros((len(design), 1)), design @ classes.T], axis=1)
-        return np.exp(log_shares(logits, axis=1)), design
