@@ -47,7 +47,8 @@ TILT_SD = 1.0
 BEND = 0.3  # of the higher degrees: rounds that could bend freely would hide their drift in their levels
 PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a thousand items make of Schwarz's
 ROUND_SD = 1.0
-CLASS_SD = (10.0, 4.0)  # of a class's intercept around 0, and of its slope around that of the labelers
+CLASS_SD = 10.0  # of a class's intercept around 0
+CLASS_SPREAD = 2.0  # of a class's slope around the labelers' mean, in standard deviations of theirs
 LOOSE_SD = 5.0  # of the logits of labelers whom history knows, with one component a class: closer priors bias the rate
 NOISE_RATIO = 1.0 / 3.0
 DENSE_LIMIT = 2_500
@@ -659,14 +660,17 @@ def _warm_step(
     gap = (flat - mean)[own]
     covered = gap.T @ gap + np.linalg.inv(hessian[own]).sum(axis=0)
     covered += _PSEUDO_LABELERS * _PSEUDO_VARIANCE * np.eye(gap.shape[1])
-    precision = np.tile(np.linalg.inv(covered / (own.sum() + _PSEUDO_LABELERS)), (len(flat), 1, 1))
+    spread = covered / (own.sum() + _PSEUDO_LABELERS)
+    precision = np.tile(np.linalg.inv(spread), (len(flat), 1, 1))
     if shape.n_levels == 0:
         past = np.where(rows.is_current, 0.0, rows.patterns.counts)
         met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
         precision[met] = np.eye(flat.shape[1]) / LOOSE_SD**2
     classes, class_hessian = _class_newton(rows, shape, at, prior, post)
     levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
-    class_mean, class_precision = _class_prior(rows, shape, mean, own, classes, class_hessian, ridge)
+    class_mean, class_precision = _class_prior(
+        rows, shape, mean[own].mean(axis=0), spread, classes, class_hessian, ridge
+    )
     return Point(answers, levels, tilts, classes), Prior(mean, precision, class_mean, class_precision)
 
 
@@ -682,9 +686,13 @@ def _group_means(flat: Floats, groups: Ints, own: Bools) -> Floats:
 
 
 def _class_prior(
-    rows: Rows, shape: Shape, means: Floats, own: Bools, classes: Floats, hessian: Floats, ridge: float | None
+    rows: Rows, shape: Shape, labelers: Floats, spread: Floats, classes: Floats, hessian: Floats, ridge: float | None
 ) -> tuple[Floats, Floats]:
-    """Of the class regression: rounds around their mean, or an intercept and a slope like the labelers'; the ridge."""
+    """Of the class regression: rounds around their mean, or an intercept and a slope like the labelers'; the ridge.
+
+    `labelers` ((L-1)q,) and `spread` ((L-1)q, (L-1)q) are the mean and covariance of theirs. Who gives gold reads items
+    as labelers do, if more surely or less: where few golds leave the slope open, it is not steeper than any of them.
+    """
     n_design = classes.shape[1]
     n_covariates = rows.covariates.shape[1]
     mean = np.zeros_like(classes)
@@ -693,8 +701,9 @@ def _class_prior(
         rounds = rows.n_rounds
         precision[:rounds, :rounds] = (np.eye(rounds) - 1.0 / rounds) / ROUND_SD**2 + 1e-6 * np.eye(rounds)
     else:
-        precision[0, 0], precision[1, 1] = 1.0 / CLASS_SD[0] ** 2, 1.0 / CLASS_SD[1] ** 2
-        slopes = means[own].mean(axis=0).reshape(-1, 2)[:, 1]
+        precision[0, 0] = 1.0 / CLASS_SD**2
+        precision[1, 1] = 1.0 / (CLASS_SPREAD**2 * float(np.diag(spread)[1::2].mean()))
+        slopes = labelers.reshape(-1, 2)[:, 1]
         mean[:, 1] = slopes if len(slopes) == len(mean) else slopes.mean()
     if n_covariates:
         if ridge is None:
