@@ -143,6 +143,19 @@ def test_agreement_with_gold_is_counted(pair: Pair, fitted: hero.Reliability) ->
         assert value == pytest.approx(right.mean())
 
 
+def test_labelers_on_a_bound_have_an_interval_too() -> None:
+    """A labeler who was never seen to err would look as if that were certain."""
+    fitted = hero.fit_reliability(hero.read_round(Path(hero.__file__).parent / "examples" / "defect" / "history"))
+    on_bound = int((fitted.answers.max(axis=1) > 0.9985).sum())
+    assert on_bound, "the example has such labelers"
+    columns = reliability_columns(fitted)
+    for value, low, high in zip(columns["value"], columns["low"], columns["high"], strict=True):
+        assert low < value - 0.01 or high > value + 0.01
+        assert low <= value <= high + 1e-12
+    met = fitted.items_met()
+    assert met.sum(axis=1) == pytest.approx(fitted.frame("pyarrow")["labels"].to_numpy())
+
+
 def test_pairs_agree_as_counted(pair: Pair, fitted: hero.Reliability) -> None:
     history, found = pair.history, agreement(fitted).pairs[0]
     answers = {}

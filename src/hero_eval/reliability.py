@@ -16,7 +16,7 @@ from hero_eval.engines.passes import Passes, fit_by_passes
 from hero_eval.errors import SupportError, unsupported, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
-from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start
+from hero_eval.model.em import EMOptions, EMReport, expectation, gold_counts, gold_start
 from hero_eval.model.guards import (
     Dependence,
     Knowledge,
@@ -137,6 +137,13 @@ class Reliability(Displayed):
             columns[f"{name}_se"] = errors[:, k, k].tolist()
         columns["discrimination"] = self.discrimination.tolist()
         return columns
+
+    def items_met(self) -> Floats:
+        """(J, K): how many items of each class every labeler answered, as far as the fit can tell."""
+        latent = self.fit.latent
+        cells, _, _ = expectation(self.counted.patterns, latent)(latent)
+        out: Floats = cells.sum(axis=1)
+        return out
 
     def _row_items(self) -> Floats:
         """For each label entry of the patterns: how many items it stands for."""

@@ -54,12 +54,17 @@ def reliability_columns(result: Reliability, level: float = 0.95) -> dict[str, l
     for row, (right, of) in zip(rows, agreed, strict=True):
         ends = _wilson(right, of, z)
         made.append((row["labeler"], "agreement with gold", *ends, row["labels"], row["gold"]))
-    for share in shares:
-        for row in rows:
-            ends = _logit_ends(row[share], row[f"{share}_se"], z)
+    for share, met in zip(shares, result.items_met()[:, _classes_of(shares)].T, strict=True):
+        for row, of in zip(rows, met.tolist(), strict=True):
+            ends = _logit_ends(row[share], row[f"{share}_se"], of, z)
             made.append((row["labeler"], _share_name(share), *ends, row["labels"], row["gold"]))
     names = ("labeler", "what", "value", "low", "high", "labels", "gold")
     return {name: [row[place] for row in made] for place, name in enumerate(names)}
+
+
+def _classes_of(shares: Sequence[str]) -> list[int]:
+    """The class of each share."""
+    return [1, 0] if shares[0] == "sensitivity" else list(range(len(shares)))
 
 
 def _share_name(share: str) -> str:
@@ -87,10 +92,11 @@ def _wilson(right: float, of: float, z: float) -> tuple[float, float, float]:
     return share, max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
-def _logit_ends(value: float, error: float, z: float) -> tuple[float, float, float]:
-    """On the logit scale; at a bound, which has no error, no interval."""
+def _logit_ends(value: float, error: float, met: float, z: float) -> tuple[float, float, float]:
+    """On the logit scale; at a bound, which has no error, that of right or wrong answers to all items met."""
     if not (0.0 < value < 1.0 and math.isfinite(error)):
-        return value, math.nan, math.nan
+        _, low, high = _wilson(met if value > 0.5 else 0.0, met, z)
+        return value, low, high
     centre, reach = special.logit(value), z * error / (value * (1 - value))
     return value, float(special.expit(centre - reach)), float(special.expit(centre + reach))
 

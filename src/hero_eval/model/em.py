@@ -133,7 +133,7 @@ def run_em(
     `expect` is the E-step, where it is not one over `patterns`. With `pseudo` it is the likelihood plus
     sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
     """
-    expect = _expectation(patterns, start) if expect is None else expect
+    expect = expectation(patterns, start) if expect is None else expect
     n_states = start.n_states
 
     def of(vector: Floats) -> Latent:
@@ -161,7 +161,8 @@ def takes_kernel(patterns: Patterns) -> bool:
     return len(patterns.cells.indices) >= MANY_LABELS
 
 
-def _expectation(patterns: Patterns, start: Latent) -> Expectation:
+def expectation(patterns: Patterns, start: Latent) -> Expectation:
+    """The E-step over these patterns, for points with the states of `start`."""
     if takes_kernel(patterns):
         from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
 
