@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -311,6 +312,29 @@ def test_what_needs_items_is_refused(folders: dict[str, Path]) -> None:
         with pytest.raises(InputError) as caught:
             call()
         assert caught.value.code == "E211", str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["hero1", "gold_proportion", "hero3"])
+def test_probabilities_of_gold_are_not_left_out_unsaid(folders: dict[str, Path], tmp_path: Path, method: str) -> None:
+    """Counts have no room for them; without them the answer would be another, and nobody would know."""
+    shutil.copytree(folders["history"], tmp_path / "routed")
+    there = next((tmp_path / "routed").glob("items.*"))
+    items = pq.read_table(there)
+    pq.write_table(items.append_column("gold_probability", pa.array(np.full(items.num_rows, 0.2))), there)
+    current = hero.read_round(folders["current"])
+    assert hero.estimate_rate(current, hero.read_round(tmp_path / "routed"), method=method).value
+    history = read_on("duckdb", tmp_path / "routed")
+    calls = [
+        lambda: hero.estimate_rate(current, history, method=method),
+        lambda: hero.save_counts(history, tmp_path / "counts.parquet"),
+        lambda: hero.estimate_rate(
+            current, [hero.read_round(tmp_path / "routed"), read_on("duckdb", folders["history"])], method=method
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="gold_probability") as caught:
+            call()
+        assert caught.value.code == "E211"
 
 
 def test_a_method_that_needs_items_does_not_stop_the_others(folders: dict[str, Path]) -> None:

@@ -15,7 +15,7 @@ from hero_eval.engines.tally import Tally, add, align
 from hero_eval.errors import wrong
 from hero_eval.model.moments import Forms, Moments, add_moments
 from hero_eval.model.patterns import Floats, sum_by
-from hero_eval.round import Round
+from hero_eval.round import GOLD_PROBABILITY, Round
 
 
 def is_large(rounds: Sequence[Round]) -> bool:
@@ -26,11 +26,25 @@ def is_large(rounds: Sequence[Round]) -> bool:
 def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str], *, routed: bool = False) -> Counted:
     """Count these rounds as one; labels by other labelers are left out, and items that then have none.
 
-    `routed`: known probabilities of having gold weigh the items of rounds in memory.
+    `routed`: known probabilities of having gold weigh the items, which must be at hand then.
     """
     if not is_large(rounds):
         return count_in_memory(rounds, labelers, classes, routed=routed)
+    if routed:
+        refuse_routing(rounds)
     return count_tally(add([tally_of(one) for one in rounds]), labelers, classes)
+
+
+def refuse_routing(rounds: Sequence[Round]) -> None:
+    """Counts cannot hold how probable gold was for each item; to leave that out unsaid would bias the answer."""
+    for one in rounds:
+        if one.has_column(GOLD_PROBABILITY) and one.n_gold:
+            message = (
+                f"round {one.name!r} says how probable gold was for each item ({GOLD_PROBABILITY}), which weighs items "
+                "one by one, but this history is counted without holding its items. If it fits into memory, read it "
+                "with engine='memory' (command: --engine memory); drop the column if gold went to items at random"
+            )
+            raise wrong("E211", message)
 
 
 def count_tally(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Counted:
@@ -50,6 +64,7 @@ def count_passes(
     from hero_eval.engines.source import SqlSource  # reading files is no business of most counts
 
     made = []
+    refuse_routing(rounds)
     for one in rounds:
         if not isinstance(one, LargeRound) or not isinstance(one.source, SqlSource):
             message = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.engines.counting import tally_of
+from hero_eval.engines.counting import refuse_routing, tally_of
 from hero_eval.engines.engine import Names
 from hero_eval.engines.large import LargeRound
 from hero_eval.engines.tally import Tally, add
@@ -60,6 +60,7 @@ def save_counts(
     where = Path(path)
     if where.suffix.lower() != ".parquet":
         raise wrong("E201", f"the path is {str(path)!r}. Its name ends in .parquet")
+    refuse_routing(several)
     classes = common_classes(several)
     wanted = _counted_already(several) if covariates is None else tuple(covariates)
     tally = add([tally_of(one, wanted) for one in several])
