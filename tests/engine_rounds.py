@@ -37,6 +37,8 @@ def spark() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "false",  # plans of a few rows need no second thoughts
         "spark.default.parallelism": "2",
+        # compiled once, not over and over: these plans run for milliseconds
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():

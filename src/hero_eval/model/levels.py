@@ -638,10 +638,18 @@ def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -
     return Point(answers, levels, tilts, _class_newton(rows, shape, at, prior, post)[0])
 
 
+def _repeated(block: Floats, times: int) -> Floats:
+    """The square block so many times along a diagonal."""
+    out = np.zeros((times, len(block), times, len(block)))
+    each = np.arange(times)
+    out[each, :, each] = block
+    return out.reshape(times * len(block), -1)
+
+
 def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -> tuple[Floats, Floats]:
     design, expected = class_cells(rows, shape, post)
     classes = at.classes[None]
-    precision: Floats = np.kron(np.eye(classes.shape[1]), prior.class_precision).astype(np.float64)[None]
+    precision = _repeated(prior.class_precision, classes.shape[1])[None]
     for _ in range(2):
         classes, hessian = newton_step(expected[None], design, classes, prior.class_mean.reshape(1, -1), precision)
     return classes[0], hessian[0]
@@ -836,7 +844,7 @@ class LevelInformation:
             )
             out += np.einsum("nkl,na,nb->kalb", spread, design, design, optimize=True).reshape(size, size)
         if only is None:
-            out += np.kron(np.eye(n_classes - 1), self.fit.prior.class_precision)
+            out += _repeated(self.fit.prior.class_precision, n_classes - 1)
         return out
 
     def of_rows(self, only: Bools) -> Any:
