@@ -21,7 +21,8 @@ Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 _FIRST_REACH = 4.0
 MANY_NUMBERS = 4_000
 """Probabilities in a fit, above which it rests when the likelihood does: a thousand labelers of two classes."""
-LEAST_GAIN = 1e-6
+LEAST_GAIN = 1e-9
+"""Of log-likelihood, for each of them."""
 _GAIN_ROUNDS = 10
 MANY_LABELS = 300_000  # in patterns, from which on the compiled kernel pays for its start
 
@@ -32,9 +33,9 @@ class EMOptions:
 
     `step_tolerance` bounds the largest change of any probability in a step; None (the paper's rule) leaves it out.
     In a fit of more than MANY_NUMBERS probabilities there is always some labeler of few labels that still creeps along
-    a flat likelihood. Such a fit also rests when its last ten rounds (two steps and a leap) raised the log-likelihood by less than
-    LEAST_GAIN together: where d is still to be gained, no smooth function of the parameters is further from its value
-    at the maximum than sqrt(2 d) of its standard errors.
+    a flat likelihood. Such a fit also rests when its last ten rounds (two steps and a leap) raised the log-likelihood
+    by less than LEAST_GAIN for each probability: where d is still to be gained, no smooth function of the parameters
+    is further from its value at the maximum than sqrt(2 d) of its standard errors.
     `plain_steps` are taken before any acceleration: without gold there are several maxima, and the one to end at is
     that which plain EM goes to.
     """
@@ -141,6 +142,11 @@ def run_em(
     `expect` is the E-step, where it is not one over `patterns`. With `pseudo` it is the likelihood plus
     sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
     """
+    shares = answer_shares
+    if expect is None and takes_kernel(patterns) and patterns.n_answers == 2:
+        from hero_eval.model.kernel import pair_shares  # compiled code, which small data need not load
+
+        shares = pair_shares
     expect = _expectation(patterns, start) if expect is None else expect
     n_states = start.n_states
 
@@ -153,13 +159,13 @@ def run_em(
         if pseudo is not None:
             cells = cells + pseudo
             height += float((pseudo * np.log(at.answers)).sum())
-        answers = answer_shares(cells, at, options.clip)
+        answers = shares(cells, at, options.clip)
         return _vector(Latent(floored_shares(states, options.clip, axis=0), answers, at.state_class)), height
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
         weights = floored_shares(moved.weights, options.clip, axis=0)
-        return np.concatenate([weights, floored_shares(moved.answers, options.clip, axis=1).ravel()])
+        return np.concatenate([weights, shares(moved.answers, moved, options.clip).ravel()])
 
     found, report = climb(step, within, _vector(start), options, progress)
     return of(found), report
@@ -236,7 +242,7 @@ def _flat(path: list[float], likelihood: float, size: int) -> bool:
     """Whether so many numbers have come to rest as far as the likelihood can tell."""
     if size <= MANY_NUMBERS or len(path) < _GAIN_ROUNDS:
         return False
-    return likelihood - path[-_GAIN_ROUNDS] < max(LEAST_GAIN, 1e-14 * abs(likelihood))
+    return likelihood - path[-_GAIN_ROUNDS] < max(LEAST_GAIN * size, 1e-14 * abs(likelihood))
 
 
 def _length(vector: Floats) -> float:

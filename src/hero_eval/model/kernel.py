@@ -302,6 +302,23 @@ def add_pairs(ends: Any, cells: Any, values: Any, out: Any) -> None:
                 out[cells[k], cells[m]] += values[row]
 
 
+@njit(nogil=True, cache=True)
+def _pair_shares(cells: Any, old: Any, clip: float, out: Any) -> None:
+    for j in range(cells.shape[0]):
+        for s in range(cells.shape[2]):
+            total = cells[j, 0, s] + cells[j, 1, s]
+            for m in range(2):
+                share = cells[j, m, s] / total if total > 0.0 else old[j, m, s]
+                out[j, m, s] = min(max(share, clip), 1.0 - clip) if total > 0.0 else share
+
+
+def pair_shares(cells: Floats, old: Latent, clip: float) -> Floats:
+    """`em.answer_shares` for two answers, in one go."""
+    out = np.empty_like(cells)
+    _pair_shares(cells, old.answers, clip, out)
+    return out
+
+
 def _dot(first: Floats, second: Floats) -> float:
     """On one core: a linear algebra library would wake threads for a few microseconds' work."""
     return float(np.einsum("i,i->", first, second))
