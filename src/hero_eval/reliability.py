@@ -28,6 +28,7 @@ from hero_eval.model.guards import (
     measure_skills,
     score_rows,
 )
+from hero_eval.model.halves import half_fits, labels_of
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, sum_by
@@ -103,6 +104,19 @@ class Reliability(Displayed):
         """Items drawn from the fitted model, with the labelers and the gold that history's items had."""
         return draw_rows(self.counted.patterns, self.fit.latent, self.fit.clip)
 
+    @cached_property
+    def labels_each(self) -> Floats:
+        """(J,) how many labels each labeler gave."""
+        behind = self.counted.labels_behind
+        return labels_of(self.counted.patterns) if behind is None else behind
+
+    @cached_property
+    def halves(self) -> tuple[HistoryFit, ...]:
+        """Fits of two halves of history; none where its labels stay in an engine."""
+        if self.counted.labels_behind is not None:
+            return ()
+        return half_fits(self.fit, len(self.classes), self.options, self.shrinkage)
+
     @property
     def discrimination(self) -> Floats:
         """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1."""
@@ -119,12 +133,9 @@ class Reliability(Displayed):
     def _columns(self) -> dict[str, list[Any]]:
         patterns = self.counted.patterns
         errors = self.fit.information.answer_std_errors()
-        labels = self.counted.labels_behind
-        if labels is None:
-            labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
         columns: dict[str, list[Any]] = {
             "labeler": list(self.labelers),
-            "labels": [round(value) for value in labels],
+            "labels": [round(value) for value in self.labels_each],
             "gold": [round(value) for value in self._gold_items()],
         }
         names = (

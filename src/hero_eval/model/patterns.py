@@ -245,6 +245,12 @@ def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints,
     return _group(_pattern_keys(cells, ends[:-1], gold, n_cells))
 
 
+def row_keys(patterns: Patterns) -> NDArray[np.uint64]:
+    """(P,) a number for each row, by its answers and gold alone."""
+    size = int(patterns.cells.shape[1])
+    return _pattern_keys(patterns.cells.indices, patterns.cells.indptr[:-1], patterns.gold, size)[0]
+
+
 def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[NDArray[np.uint64], ...]:
     """Two random 64-bit numbers a cell, summed over an item's labels (wrapping), and its gold's added."""
     n_gold = int(gold.max(initial=-1)) + 2
