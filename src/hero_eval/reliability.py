@@ -112,10 +112,10 @@ class Reliability(Displayed):
 
     @cached_property
     def halves(self) -> tuple[HistoryFit, ...]:
-        """Fits of two halves of history; none where its labels stay in an engine."""
+        """Fits of two halves of history, without shrinkage; none where its labels stay in an engine."""
         if self.counted.labels_behind is not None:
             return ()
-        return half_fits(self.fit, len(self.classes), self.options, self.shrinkage)
+        return half_fits(self.fit, len(self.classes), self.options)
 
     @property
     def discrimination(self) -> Floats:
@@ -131,7 +131,6 @@ class Reliability(Displayed):
         return to_frame(self._columns(), kind)
 
     def _columns(self) -> dict[str, list[Any]]:
-        patterns = self.counted.patterns
         errors = self.fit.information.answer_std_errors()
         columns: dict[str, list[Any]] = {
             "labeler": list(self.labelers),

@@ -87,41 +87,41 @@ def _with_hero1(question: Question, current: Current, found: Sequence[Finding]) 
 
 
 def _few_labels(question: Question, fit: Fit, current: Current, reliability: Reliability) -> list[Finding]:
-    """Whether the rate moves when history is halved: what maximum likelihood gets wrong by having few labels of each
-    of many labelers is then twice as much."""
-    if question.method.name not in ANCHORED or len(reliability.labelers) < MANY_LABELERS:
+    """Whether many labelers have few labels each, so few that any likelihood goes astray, or that halving history shows
+    what it does to the rate. Shrinkage is the remedy, and not questioned."""
+    many = len(reliability.labelers) >= MANY_LABELERS
+    if question.method.name not in ANCHORED or not many or reliability.shrinkage > 0:
         return []
     typical, errors = typical_labels(reliability.labels_each), rate_errors(fit)
-    if not (typical < FEW_LABELS or typical * errors.min() < _HARMLESS):
-        return []
-    known, learned = current.evidence.current, current.evidence.anchored
-    whole = carry(known, learned).root.rates
-    parts = [carry(known, half).root.rates for half in reliability.halves]
-    by_halves = np.mean(parts, axis=0) if parts else np.full_like(whole, np.nan)
-    shift = by_halves - whole
-    with np.errstate(divide="ignore", invalid="ignore"):
+    data: dict[str, object] = {"labelers": len(reliability.labelers), "labels_each": typical}
+    said = ""
+    if typical >= FEW_LABELS:
+        if not (typical * errors.min() < _HARMLESS and reliability.halves):
+            return []
+        shift = _shift_by_halves(current, reliability)
         z = shift / errors
-    k = int(np.nanargmax(np.abs(z))) if len(z) > 2 and np.isfinite(z).any() else len(z) - 1
-    if not (typical < FEW_LABELS or abs(z[k]) > MATERIAL):
-        return []
-    said = (
-        f"; fitted to halves of history, {question.method.name}'s rate of {question.classes[k]!r} moves by "
-        f"{shift[k]:+.4f}, {abs(z[k]):.1f} standard errors, and is off by about as much with all of it"
-        if math.isfinite(z[k])
-        else ""
-    )
+        k = int(np.argmax(np.abs(z))) if len(z) > 2 else len(z) - 1
+        if not abs(z[k]) > MATERIAL:
+            return []
+        said = (
+            f": fitted to halves of history the rate of {question.classes[k]!r} moves by {shift[k]:+.4f}, "
+            f"{abs(z[k]):.1f} standard errors, and it is off by about as much with all of history"
+        )
+        by_class = dict(zip(question.classes, shift.tolist(), strict=True))
+        data |= {"shift": by_class, "shift_in_errors": float(z[k])}
     message = (
-        f"half of history's labels are by labelers with {typical:.0f} labels or fewer, and maximum likelihood is biased "
-        f"by that{said}; the interval does not allow for it. hero3 does better, and so does shrinkage"
+        f"half of history's labels are by labelers with {typical:.0f} labels or fewer, and {question.method.name} is "
+        f"biased by that{said}; its interval does not allow for it. hero3 or shrinkage does better"
     )
-    data = {
-        "labelers": len(reliability.labelers),
-        "labels_each": typical,
-        "shift": dict(zip(question.classes, shift.tolist(), strict=True)),
-        "shift_in_errors": float(z[k]),
-        "shrinkage": reliability.shrinkage,
-    }
     return [Finding("F210", message, data)]
+
+
+def _shift_by_halves(current: Current, reliability: Reliability) -> Floats:
+    """(K,) how far the rates move when the reliabilities are those of halves of history: an estimate of their bias."""
+    known = current.evidence.current
+    parts = [carry(known, half).root.rates for half in reliability.halves]
+    shift: Floats = np.mean(parts, axis=0) - carry(known, reliability.fit).root.rates
+    return shift
 
 
 # ------------------------------------------------------------------------------------------ labelers who err together
