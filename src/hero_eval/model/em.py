@@ -7,20 +7,21 @@ not lower that likelihood, so the sequence of accepted points still climbs, to t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
-from hero_eval.model.patterns import Floats, Patterns
+from hero_eval.model.patterns import Floats, Patterns, dot
 
 Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
 
 _FIRST_REACH = 4.0
-MANY_NUMBERS = 4_000
-"""Probabilities in a fit, above which it rests when the likelihood does: a thousand labelers of two classes."""
+MANY_NUMBERS = 2_000
+"""Probabilities in a fit, above which it rests when the likelihood does: five hundred labelers of two classes."""
 LEAST_GAIN = 1e-9
 """Of log-likelihood, for each of them."""
 _GAIN_ROUNDS = 10
@@ -245,11 +246,6 @@ def _flat(path: list[float], likelihood: float, size: int) -> bool:
     return likelihood - path[-_GAIN_ROUNDS] < max(LEAST_GAIN * size, 1e-14 * abs(likelihood))
 
 
-def _length(vector: Floats) -> float:
-    """The Euclidean norm, on one core: a linear algebra library would wake threads for a few microseconds' work."""
-    return float(np.sqrt(np.einsum("i,i->", vector, vector)))
-
-
 def _leap(first: Floats, second: Floats, third: Floats, reach: float) -> tuple[Floats | None, float]:
     """The squared extrapolation of two EM steps, no longer than `reach`, and the reach for the next one.
 
@@ -258,8 +254,8 @@ def _leap(first: Floats, second: Floats, third: Floats, reach: float) -> tuple[F
     move = second - first
     bend = third - second
     bend -= move
-    size = _length(bend)
-    length = _length(move) / size if size > 0 else 1.0
+    size = math.sqrt(dot(bend, bend))
+    length = math.sqrt(dot(move, move)) / size if size > 0 else 1.0
     if length <= 1.0:
         return None, reach
     if length >= reach:

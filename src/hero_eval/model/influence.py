@@ -23,7 +23,7 @@ from scipy import linalg, sparse
 
 from hero_eval.model.em import takes_kernel
 from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, state_barrier
-from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, dot, sum_by
 from hero_eval.model.score import scores
 
 DENSE_LIMIT = 2_500
@@ -463,13 +463,13 @@ def solve_by_products(product: Map, nearby: Map, right: Floats) -> Floats:
     """
     found, rest = np.zeros_like(right), right.copy()
     ready = nearby(rest)
-    way, pull = ready.copy(), _dot(rest, ready)
-    least, gains = _LEAST_REST**2 * _dot(right, right), list[float]()
+    way, pull = ready.copy(), dot(rest, ready)
+    least, gains = _LEAST_REST**2 * dot(right, right), list[float]()
     for _ in range(_MOST_PRODUCTS):
-        if _dot(rest, rest) <= least or pull == 0.0:
+        if dot(rest, rest) <= least or pull == 0.0:
             return found
         image = product(way)
-        bend = _dot(way, image)
+        bend = dot(way, image)
         if not (bend > 0.0 and np.isfinite(pull)):
             break
         length = pull / bend
@@ -479,15 +479,10 @@ def solve_by_products(product: Map, nearby: Map, right: Floats) -> Floats:
         if len(gains) > _LATELY and sum(gains[-_LATELY:]) <= _SETTLED * sum(gains):
             return found
         ready = nearby(rest)
-        pull, last = _dot(rest, ready), pull
+        pull, last = dot(rest, ready), pull
         way *= pull / last
         way += ready
     return np.full_like(right, np.nan)
-
-
-def _dot(first: Floats, second: Floats) -> float:
-    """On one core: a linear algebra library would wake threads for a few microseconds' work."""
-    return float(np.einsum("i,i->", first, second))
 
 
 def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from hero_eval.model.latent import Latent
-from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.patterns import Floats, Ints, Patterns, dot
 from hero_eval.model.threads import thread_count
 
 _CHUNK = 1 << 19
@@ -319,11 +319,6 @@ def pair_shares(cells: Floats, old: Latent, clip: float) -> Floats:
     return out
 
 
-def _dot(first: Floats, second: Floats) -> float:
-    """On one core: a linear algebra library would wake threads for a few microseconds' work."""
-    return float(np.einsum("i,i->", first, second))
-
-
 def is_binary(latent: Latent) -> bool:
     """Whether there are two states, one a class."""
     return latent.n_states == 2 and bool((latent.state_class == np.arange(2)).all())
@@ -454,7 +449,7 @@ class Kernel:
         yes, above = sums.sum(axis=0)
         whole = float(self._counts.sum())
         known, n_known = self._known
-        base = _dot(self._cell_counts, of_first) + _dot(known, delta) + whole * float(prior[0]) + n_known * lead
+        base = dot(self._cell_counts, of_first) + dot(known, delta) + whole * float(prior[0]) + n_known * lead
         return answers.reshape(*self._shape, 2), np.array([whole - yes, yes]), base + float(above)
 
     def _step_of_many(self, latent: Latent) -> tuple[Floats, Floats, float]:
