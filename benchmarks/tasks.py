@@ -23,12 +23,34 @@ _BLOCK = 1 << 22
 
 def measure(task: str, *arguments: object) -> dict[str, Any]:
     """Run a task in a process of its own."""
-    command = [sys.executable, __file__, task, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command, done = _run(task, arguments)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def measure_if_it_can(task: str, *arguments: object, most_gb: float = 12.0, seconds: float = 300.0) -> dict[str, Any]:
+    """The same of a task that may need more memory or time than there is: then nothing, and why on the terminal."""
+    try:
+        command, done = _run(task, arguments, most_gb, seconds)
+    except subprocess.TimeoutExpired:
+        print(f"{task} took more than {seconds:.0f} s", file=sys.stderr)
+        return {}
+    if done.returncode:
+        print(f"{' '.join(command)} failed:\n{done.stderr[-300:]}", file=sys.stderr)
+        return {}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _run(
+    task: str, arguments: Sequence[object], most_gb: float | None = None, seconds: float | None = None
+) -> tuple[list[str], subprocess.CompletedProcess[str]]:
+    command = [sys.executable, __file__, task, *map(str, arguments)]
+    if most_gb is not None:  # before its own packages are loaded
+        command = ["sh", "-c", f'ulimit -v {int(most_gb * 2**20)}; exec "$@"', "sh", *command]
+    return command, subprocess.run(command, capture_output=True, text=True, timeout=seconds)
 
 
 def peak_mb() -> float:

@@ -36,6 +36,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F207": ("warning", "the current labelers moved against each other"),
     "F208": ("warning", "labelers that history never saw count as their peers do"),
     "F209": ("warning", "a labeler's reliability differs between rounds"),
+    "F210": ("warning", "many labelers of few labels each bias the rate"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
     "F302": ("warning", "the estimate lies on the edge"),

@@ -28,6 +28,7 @@ from hero_eval.model.guards import (
     measure_skills,
     score_rows,
 )
+from hero_eval.model.halves import half_fits, labels_of
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, sum_by
@@ -103,6 +104,19 @@ class Reliability(Displayed):
         """Items drawn from the fitted model, with the labelers and the gold that history's items had."""
         return draw_rows(self.counted.patterns, self.fit.latent, self.fit.clip)
 
+    @cached_property
+    def labels_each(self) -> Floats:
+        """(J,) how many labels each labeler gave."""
+        behind = self.counted.labels_behind
+        return labels_of(self.counted.patterns) if behind is None else behind
+
+    @cached_property
+    def halves(self) -> tuple[HistoryFit, ...]:
+        """Fits of two halves of history, without shrinkage; none where its labels stay in an engine."""
+        if self.counted.labels_behind is not None:
+            return ()
+        return half_fits(self.fit, len(self.classes), self.options)
+
     @property
     def discrimination(self) -> Floats:
         """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1."""
@@ -117,14 +131,10 @@ class Reliability(Displayed):
         return to_frame(self._columns(), kind)
 
     def _columns(self) -> dict[str, list[Any]]:
-        patterns = self.counted.patterns
         errors = self.fit.information.answer_std_errors()
-        labels = self.counted.labels_behind
-        if labels is None:
-            labels = sum_by(patterns.entries[1], self._row_items(), len(self.labelers))
         columns: dict[str, list[Any]] = {
             "labeler": list(self.labelers),
-            "labels": [round(value) for value in labels],
+            "labels": [round(value) for value in self.labels_each],
             "gold": [round(value) for value in self._gold_items()],
         }
         names = (
@@ -203,10 +213,10 @@ def fit_reliability(
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
 
     `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
-    come to rest too. `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting. `shrinkage` adds
-    that many pseudo-answers to each labeler and class, as the pool of labelers answers (1 to 3 steady a history with
-    scarce gold; 0, the paper's method, adds none). `warm` is an earlier fit to start from, which saves steps and
-    leads to the same maximum.
+    come to rest too (of five hundred labelers or more: the likelihood as a whole). `accelerate=False, tolerance=1e-6,
+    max_steps=200` is the paper's own setting. `shrinkage` adds that many pseudo-answers to each labeler and class, as
+    the pool of labelers answers (1 to 3 steady a history with scarce gold; 0, the paper's method, adds none). `warm`
+    is an earlier fit to start from, which saves steps and leads to the same maximum.
     """
     if not 0.0 < clip < 0.5:
         raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")

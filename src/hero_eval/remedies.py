@@ -86,6 +86,7 @@ FINDINGS: Mapping[str, str] = {
     "F207": "Find out what changed in these labelers' instructions or prompts; have gold for some current items.",
     "F208": "Give new labelers some history: let them label items that have gold. Name their group (`groups=`).",
     "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
+    "F210": "Use `hero3`, or `fit_reliability(history, shrinkage=3)` as history; best, more labels of fewer labelers.",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Read the interval, not the value. More labels move it off the edge.",
     "F303": "Do not use the number. Add labels of better labelers, or gold.",

@@ -7,18 +7,24 @@ not lower that likelihood, so the sequence of accepted points still climbs, to t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
-from hero_eval.model.patterns import Floats, Patterns
+from hero_eval.model.patterns import Floats, Patterns, dot
 
 Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
 
 _FIRST_REACH = 4.0
+MANY_NUMBERS = 2_000
+"""Probabilities in a fit, above which it rests when the likelihood does: five hundred labelers of two classes."""
+LEAST_GAIN = 1e-9
+"""Of log-likelihood, for each of them."""
+_GAIN_ROUNDS = 10
 MANY_LABELS = 300_000  # in patterns, from which on the compiled kernel pays for its start
 
 
@@ -27,6 +33,10 @@ class EMOptions:
     """clip: bound on every probability; tolerance: on the relative change of the likelihood; max_steps: EM steps.
 
     `step_tolerance` bounds the largest change of any probability in a step; None (the paper's rule) leaves it out.
+    In a fit of more than MANY_NUMBERS probabilities there is always some labeler of few labels that still creeps along
+    a flat likelihood. Such a fit also rests when its last ten rounds (two steps and a leap) raised the log-likelihood
+    by less than LEAST_GAIN for each probability: where d is still to be gained, no smooth function of the parameters
+    is further from its value at the maximum than sqrt(2 d) of its standard errors.
     `plain_steps` are taken before any acceleration: without gold there are several maxima, and the one to end at is
     that which plain EM goes to.
     """
@@ -133,6 +143,11 @@ def run_em(
     `expect` is the E-step, where it is not one over `patterns`. With `pseudo` it is the likelihood plus
     sum(pseudo * log(answers)), the log-density of a Dirichlet prior.
     """
+    shares = answer_shares
+    if expect is None and takes_kernel(patterns) and patterns.n_answers == 2:
+        from hero_eval.model.kernel import pair_shares  # compiled code, which small data need not load
+
+        shares = pair_shares
     expect = expectation(patterns, start) if expect is None else expect
     n_states = start.n_states
 
@@ -145,13 +160,13 @@ def run_em(
         if pseudo is not None:
             cells = cells + pseudo
             height += float((pseudo * np.log(at.answers)).sum())
-        answers = answer_shares(cells, at, options.clip)
+        answers = shares(cells, at, options.clip)
         return _vector(Latent(floored_shares(states, options.clip, axis=0), answers, at.state_class)), height
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
         weights = floored_shares(moved.weights, options.clip, axis=0)
-        return np.concatenate([weights, floored_shares(moved.answers, options.clip, axis=1).ravel()])
+        return np.concatenate([weights, shares(moved.answers, moved, options.clip).ravel()])
 
     found, report = climb(step, within, _vector(start), options, progress)
     return of(found), report
@@ -204,7 +219,7 @@ def climb(
         change = abs(next_likelihood - likelihood) / max(abs(likelihood), 1e-300)
         if progress is not None:
             progress(n_steps, change)
-        if change < options.tolerance and _small_step(at, ahead, options):
+        if change < options.tolerance and (_small_step(at, ahead, options) or _flat(path, next_likelihood, len(at))):
             path.append(next_likelihood)
             return ahead, EMReport(n_steps, change, True, next_likelihood, tuple(path))
         leaping = options.accelerate and options.plain_steps < n_steps < options.max_steps
@@ -225,17 +240,29 @@ def _small_step(old: Floats, new: Floats, options: EMOptions) -> bool:
     return options.step_tolerance is None or bool(np.abs(new - old).max() < options.step_tolerance)
 
 
+def _flat(path: list[float], likelihood: float, size: int) -> bool:
+    """Whether so many numbers have come to rest as far as the likelihood can tell."""
+    if size <= MANY_NUMBERS or len(path) < _GAIN_ROUNDS:
+        return False
+    return likelihood - path[-_GAIN_ROUNDS] < max(LEAST_GAIN * size, 1e-14 * abs(likelihood))
+
+
 def _leap(first: Floats, second: Floats, third: Floats, reach: float) -> tuple[Floats | None, float]:
     """The squared extrapolation of two EM steps, no longer than `reach`, and the reach for the next one.
 
     None where the steps do not slow down, so that there is nothing to gain.
     """
     move = second - first
-    bend = third - second - move
-    size = float(np.linalg.norm(bend))
-    length = float(np.linalg.norm(move)) / size if size > 0 else 1.0
+    bend = third - second
+    bend -= move
+    size = math.sqrt(dot(bend, bend))
+    length = math.sqrt(dot(move, move)) / size if size > 0 else 1.0
     if length <= 1.0:
         return None, reach
     if length >= reach:
         length, reach = reach, 4.0 * reach
-    return first + 2 * length * move + length**2 * bend, reach
+    move *= 2 * length
+    bend *= length**2
+    move += bend
+    move += first
+    return move, reach

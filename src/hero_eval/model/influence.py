@@ -13,24 +13,27 @@ Shapes: P patterns, J labelers, L answers, S states, K classes, p free parameter
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from hero_eval.model.em import takes_kernel
 from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, state_barrier
-from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, dot, sum_by
 from hero_eval.model.score import scores
 
 DENSE_LIMIT = 2_500
 _AT_BOUND = 1.0 + 1e-6
 _SPECTRUM_LIMIT = 400
 _WEAK_SHARE = 1e-4  # of the information that seeing all states would give
+_LEAST_SEEN = 1e-4  # expected labels (times share and counter-share) behind a parameter that is worth a thought
+_LEAST_KEPT = 1e-3  # of that information, in what is nearly the inverse
+_LEAST_REST, _SETTLED, _LATELY, _MOST_PRODUCTS = 1e-10, 1e-11, 8, 5_000
+Map = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,13 +359,7 @@ class Information:
         return np.stack([self._solve_by_products(column) for column in right.T], axis=1)
 
     def _solve_by_products(self, right: Floats) -> Floats:
-        size = self.n_parameters
-        operator = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
-        nearby = LinearOperator((size, size), matvec=self._nearby, dtype=np.float64)
-        with np.errstate(all="ignore"):  # a matrix that is not positive definite lets the iteration run away
-            solved, status = cg(operator, right, rtol=1e-10, maxiter=5_000, M=nearby)
-        out: Floats = solved if status == 0 and np.isfinite(solved).all() else np.full(size, np.nan)
-        return out
+        return solve_by_products(self.product, self._nearby, right)
 
     def _nearby(self, vector: Floats) -> Floats:
         """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
@@ -375,15 +372,20 @@ class Information:
 
     @cached_property
     def _own_inverse(self) -> tuple[Floats, Floats]:
-        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S)."""
+        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S).
+
+        A labeler that is hardly ever met in some state says nothing of its answers there, and is not asked to: a
+        direction of so little information would drown all others in rounding errors.
+        """
         complete_weights, complete_answers = self._known
         n_labelers, n_states, width, _ = complete_answers.shape
         own = np.zeros((n_labelers, width, n_states, width, n_states))
         for s in range(n_states):
             own[:, :, s, :, s] = complete_answers[:, s]
+        whole = np.einsum("jcscs->jcs", own).copy().reshape(n_labelers, -1)  # before what is lost goes off
         own -= self._own_lost()
         return _steady_inverse(complete_weights[None])[0], _steady_inverse(
-            own.reshape(n_labelers, width * n_states, -1)
+            own.reshape(n_labelers, width * n_states, -1), whole
         )
 
     def _own_lost(self) -> Floats:
@@ -439,12 +441,48 @@ class Information:
         return out
 
 
-def _steady_inverse(blocks: Floats) -> Floats:
-    """Inverses of symmetric matrices (n, k, k); directions without information are taken to have a little."""
-    values, vectors = np.linalg.eigh(blocks)
-    floor = np.maximum(values[:, -1:] * 1e-10, 1e-12 * max(float(values.max(initial=0.0)), 1e-300))
-    out: Floats = (vectors / np.maximum(values, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+def _steady_inverse(blocks: Floats, whole: Floats | None = None) -> Floats:
+    """Inverses of symmetric matrices (n, k, k), as shares of the diagonals `whole` (n, k), by default their own.
+
+    Directions without information are taken to have a little; entries without any diagonal are left out: 0.
+    """
+    diagonal = np.einsum("naa->na", blocks) if whole is None else whole
+    seen = diagonal > _LEAST_SEEN
+    scale = np.where(seen, 1.0 / np.sqrt(np.where(seen, diagonal, 1.0)), 0.0)
+    both = scale[:, :, None] * scale[:, None, :]
+    values, vectors = np.linalg.eigh(blocks * both)
+    out: Floats = (vectors / np.maximum(values, _LEAST_KEPT)[:, None, :]) @ np.swapaxes(vectors, 1, 2) * both
     return out
+
+
+def solve_by_products(product: Map, nearby: Map, right: Floats) -> Floats:
+    """x with product(x) = right (p,) by conjugate gradients; nan where the matrix proves not positive definite.
+
+    `nearby` is nearly the inverse. The energy right . x, a variance where `right` is a gradient, only rises on the way;
+    what it gained of late is how far it still is from its end.
+    """
+    found, rest = np.zeros_like(right), right.copy()
+    ready = nearby(rest)
+    way, pull = ready.copy(), dot(rest, ready)
+    least, gains = _LEAST_REST**2 * dot(right, right), list[float]()
+    for _ in range(_MOST_PRODUCTS):
+        if dot(rest, rest) <= least or pull == 0.0:
+            return found
+        image = product(way)
+        bend = dot(way, image)
+        if not (bend > 0.0 and np.isfinite(pull)):
+            break
+        length = pull / bend
+        found += length * way
+        rest -= length * image
+        gains.append(length * pull)
+        if len(gains) > _LATELY and sum(gains[-_LATELY:]) <= _SETTLED * sum(gains):
+            return found
+        ready = nearby(rest)
+        pull, last = dot(rest, ready), pull
+        way *= pull / last
+        way += ready
+    return np.full_like(right, np.nan)
 
 
 def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:

@@ -22,12 +22,13 @@ import numpy as np
 from numba import njit
 
 from hero_eval.model.latent import Latent
-from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.patterns import Floats, Ints, Patterns, dot
 from hero_eval.model.threads import thread_count
 
 _CHUNK = 1 << 19
 _MOST_CHUNKS = 64
 _OWN_SUMS = 1 << 25  # entries that all chunks' own sums may take together
+_LABELS_A_SUM = 4  # labels of a chunk for each sum of its own, at least: adding sums up takes time too
 
 
 @lru_cache(maxsize=1)
@@ -263,17 +264,32 @@ def _carry(start: int, stop: int, groups: Any, cells: Any, values: Any, offset: 
     first_rows, first_labels, widths = groups
     group = np.searchsorted(first_rows, start, side="right") - 1
     total = 0.0
-    for row in range(start, stop):
-        while row >= first_rows[group + 1]:
-            group += 1
-        label = first_labels[group] + (row - first_rows[group]) * widths[group]
-        moved = offset
-        for k in range(label, label + widths[group]):
-            moved += values[cells[k]]
-        moved *= factors[row]
-        total += moved
-        for k in range(label, label + widths[group]):
-            own[cells[k]] += moved
+    first = start
+    while first < stop:
+        last, width = min(stop, first_rows[group + 1]), widths[group]
+        label = first_labels[group] + (first - first_rows[group]) * width
+        for row in range(first, last):
+            factor = factors[row]
+            if width == 5:  # the usual number, unrolled
+                c = cells[label : label + 5]
+                moved = (values[c[0]] + values[c[1]]) + (values[c[2]] + values[c[3]]) + (values[c[4]] + offset)
+                moved *= factor
+                own[c[0]] += moved
+                own[c[1]] += moved
+                own[c[2]] += moved
+                own[c[3]] += moved
+                own[c[4]] += moved
+            else:
+                moved = offset
+                for k in range(label, label + width):
+                    moved += values[cells[k]]
+                moved *= factor
+                for k in range(label, label + width):
+                    own[cells[k]] += moved
+            total += moved
+            label += width
+        first = last
+        group += 1
     return total
 
 
@@ -284,6 +300,23 @@ def add_pairs(ends: Any, cells: Any, values: Any, out: Any) -> None:
         for k in range(ends[row], ends[row + 1]):
             for m in range(k, ends[row + 1]):
                 out[cells[k], cells[m]] += values[row]
+
+
+@njit(nogil=True, cache=True)
+def _pair_shares(cells: Any, old: Any, clip: float, out: Any) -> None:
+    for j in range(cells.shape[0]):
+        for s in range(cells.shape[2]):
+            total = cells[j, 0, s] + cells[j, 1, s]
+            for m in range(2):
+                share = cells[j, m, s] / total if total > 0.0 else old[j, m, s]
+                out[j, m, s] = min(max(share, clip), 1.0 - clip) if total > 0.0 else share
+
+
+def pair_shares(cells: Floats, old: Latent, clip: float) -> Floats:
+    """`em.answer_shares` for two answers, in one go."""
+    out = np.empty_like(cells)
+    _pair_shares(cells, old.answers, clip, out)
+    return out
 
 
 def is_binary(latent: Latent) -> bool:
@@ -317,7 +350,8 @@ class Kernel:
         first_rows, first_labels = (np.concatenate([[0], np.cumsum(of)]) for of in (times, times * widths))
         self._groups = first_rows, first_labels, np.append(widths, 0).astype(np.int64)
         by_size = max(len(self._cells) // _CHUNK, 1)
-        n_chunks = int(min(by_size, _MOST_CHUNKS, max(_OWN_SUMS // max(n_cells, 1), 1)))
+        by_cells = max(len(self._cells) // (_LABELS_A_SUM * max(n_cells, 1)), 2)
+        n_chunks = int(min(by_size, by_cells, _MOST_CHUNKS, max(_OWN_SUMS // max(n_cells, 1), 1)))
         wanted = np.linspace(0, len(self._cells), n_chunks + 1)[:-1]
         group = np.searchsorted(first_labels, wanted, side="right") - 1
         rows_in = (wanted - first_labels[group]) // np.maximum(self._groups[2][group], 1)
@@ -415,7 +449,7 @@ class Kernel:
         yes, above = sums.sum(axis=0)
         whole = float(self._counts.sum())
         known, n_known = self._known
-        base = float(self._cell_counts @ of_first + known @ delta) + whole * float(prior[0]) + n_known * lead
+        base = dot(self._cell_counts, of_first) + dot(known, delta) + whole * float(prior[0]) + n_known * lead
         return answers.reshape(*self._shape, 2), np.array([whole - yes, yes]), base + float(above)
 
     def _step_of_many(self, latent: Latent) -> tuple[Floats, Floats, float]:

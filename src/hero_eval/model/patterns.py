@@ -180,6 +180,12 @@ def sum_by(index: Ints, values: Floats, size: int) -> Floats:
     return out
 
 
+def dot(first: Floats, second: Floats) -> float:
+    """The sum of products, by pairs and on one core: a linear algebra library would wake threads for microseconds of
+    work, which on a busy machine costs milliseconds."""
+    return float(np.add.reduce(first * second))
+
+
 def count_patterns(
     label_item: Ints,
     label_labeler: Ints,
@@ -243,6 +249,12 @@ def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints,
     if len(ends) < 2:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     return _group(_pattern_keys(cells, ends[:-1], gold, n_cells))
+
+
+def row_keys(patterns: Patterns) -> NDArray[np.uint64]:
+    """(P,) a number for each row, by its answers and gold alone."""
+    size = int(patterns.cells.shape[1])
+    return _pattern_keys(patterns.cells.indices, patterns.cells.indptr[:-1], patterns.gold, size)[0]
 
 
 def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[NDArray[np.uint64], ...]:

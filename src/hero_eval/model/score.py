@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hero_eval.model.patterns import Bools, Floats
+from hero_eval.model.patterns import Bools, Floats, dot
 
 _TINY = 1e-150  # its square is still a number
 _MAX_STEPS = 200
@@ -58,7 +58,8 @@ def solve_binary(likelihood: Floats, counts: Floats, tilt: float = 0.0) -> Root:
 
     def score(mu: float) -> tuple[float, float]:
         psi = gap / ((1.0 - mu) * no + mu * yes)
-        return float(share @ psi) - tilt, -float(share @ (psi * psi))
+        part = share * psi
+        return float(np.add.reduce(part)) - tilt, -dot(part, psi)
 
     low, high = 0.0, 1.0
     at_zero, at_one = score(low)[0], score(high)[0]

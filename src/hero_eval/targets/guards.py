@@ -18,9 +18,10 @@ from scipy import special
 
 from hero_eval.engines.counting import count, is_large
 from hero_eval.findings import Finding, name_some
-from hero_eval.methods.registry import Fit
+from hero_eval.methods.registry import ANCHORED, Fit
 from hero_eval.methods.stage_b import carry
 from hero_eval.model.guards import Dependence, Transport, can_test, check_transport
+from hero_eval.model.halves import typical_labels
 from hero_eval.model.joint import Joint, fit_joint, stack
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.routing import routing_scores, routing_weights
@@ -34,6 +35,12 @@ HALF_WIDTH = 0.05
 """How closely the gold that a refusal asks for would give the rate."""
 LEAST_WORTH = 5.0
 """A rate known no better than by so few items with gold is weakly identified."""
+MANY_LABELERS = 30
+FEW_LABELS = 30
+"""Of each of so many labelers no likelihood can make good use of so few labels."""
+MATERIAL = 0.5
+"""A bias of so many standard errors leaves a 95% interval right 92% of the time."""
+_HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
 MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
 
@@ -49,8 +56,11 @@ def history_guards(question: Question) -> tuple[Finding, ...]:
 def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]) -> list[Finding]:
     """The findings of one fit with those of the guards, where the method rests on history's gold."""
     reliability = question.reliability
-    if reliability is None or "history gold" not in question.method.needs or is_large(question.rounds):
+    if reliability is None or "history gold" not in question.method.needs:
         return list(found)
+    found = [*found, *_few_labels(question, fit, current, reliability)]
+    if is_large(question.rounds):
+        return found
     found = _with_hero1(question, current, [*found, *question.history_guards])
     found = _with_dependence(question, fit, reliability, found)
     found = _with_refusal(question, fit, current, reliability, found)
@@ -71,6 +81,47 @@ def _with_hero1(question: Question, current: Current, found: Sequence[Finding]) 
         replace(one, message=one.message + said, data={**one.data, "hero1": instead}) if one.code == "F403" else one
         for one in found
     ]
+
+
+# ------------------------------------------------------------------------------------------ few labels a labeler
+
+
+def _few_labels(question: Question, fit: Fit, current: Current, reliability: Reliability) -> list[Finding]:
+    """Whether many labelers have few labels each, so few that any likelihood goes astray, or that halving history shows
+    what it does to the rate. Shrinkage is the remedy, and not questioned."""
+    many = len(reliability.labelers) >= MANY_LABELERS
+    if question.method.name not in ANCHORED or not many or reliability.shrinkage > 0:
+        return []
+    typical, errors = typical_labels(reliability.labels_each), rate_errors(fit)
+    data: dict[str, object] = {"labelers": len(reliability.labelers), "labels_each": typical}
+    said = ""
+    if typical >= FEW_LABELS:
+        if not (typical * errors.min() < _HARMLESS and reliability.halves):
+            return []
+        shift = _shift_by_halves(current, reliability)
+        z = shift / errors
+        k = int(np.argmax(np.abs(z))) if len(z) > 2 else len(z) - 1
+        if not abs(z[k]) > MATERIAL:
+            return []
+        said = (
+            f": fitted to halves of history the rate of {question.classes[k]!r} moves by {shift[k]:+.4f}, "
+            f"{abs(z[k]):.1f} standard errors, and it is off by about as much with all of history"
+        )
+        by_class = dict(zip(question.classes, shift.tolist(), strict=True))
+        data |= {"shift": by_class, "shift_in_errors": float(z[k])}
+    message = (
+        f"half of history's labels are by labelers with {typical:.0f} labels or fewer, and {question.method.name} is "
+        f"biased by that{said}; its interval does not allow for it. hero3 or shrinkage does better"
+    )
+    return [Finding("F210", message, data)]
+
+
+def _shift_by_halves(current: Current, reliability: Reliability) -> Floats:
+    """(K,) how far the rates move when the reliabilities are those of halves of history: an estimate of their bias."""
+    known = current.evidence.current
+    parts = [carry(known, half).root.rates for half in reliability.halves]
+    shift: Floats = np.mean(parts, axis=0) - carry(known, reliability.fit).root.rates
+    return shift
 
 
 # ------------------------------------------------------------------------------------------ labelers who err together
@@ -242,15 +293,21 @@ def _classes(classes: Sequence[str]) -> str:
 
 def gold_worth(fit: Fit) -> float:
     """How many items with gold would pin the rates down as well as the labels do, for the class known least."""
-    by_class = np.column_stack([-fit.current.sum(axis=1), fit.current])
-    variance = (by_class**2).sum(axis=0)
-    if fit.history is not None:
-        variance = variance + (np.column_stack([-fit.history.sum(axis=1), fit.history]) ** 2).sum(axis=0)
-    if not np.isfinite(variance).all():
+    errors = rate_errors(fit)
+    if not np.isfinite(errors).all():
         return 0.0
     with np.errstate(divide="ignore"):
-        worth = fit.inside * (1.0 - fit.inside) / variance
+        worth = fit.inside * (1.0 - fit.inside) / errors**2
     return float(worth.min())
+
+
+def rate_errors(fit: Fit) -> Floats:
+    """(K,) the standard error of each class's rate, items being independent."""
+    variance = np.zeros(len(fit.rates))
+    for part in (fit.current, fit.history):
+        if part is not None:
+            variance += (np.column_stack([-part.sum(axis=1), part]) ** 2).sum(axis=0)
+    return np.sqrt(variance)
 
 
 def gold_needed(level: float, n_items: int) -> int:

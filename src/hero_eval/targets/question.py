@@ -156,6 +156,8 @@ class Question:
             found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
             found.append(not_converged(fit.report))
+        if fit.history is not None and not np.isfinite(fit.history).all():
+            found.append(Finding("F303", "history does not pin its labelers down; the interval is the whole range"))
         if fit.on_edge:
             message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
             found.append(Finding("F302", message))
