@@ -32,7 +32,7 @@ _SPECTRUM_LIMIT = 400
 _WEAK_SHARE = 1e-4  # of the information that seeing all states would give
 _LEAST_SEEN = 1e-3  # expected labels (times share and counter-share) behind a parameter that is worth a thought
 _LEAST_KEPT = 1e-3  # of that information, in what is nearly the inverse
-_RESTS = 1e-4, 1e-5, 1e-6  # largest steps of a labeler at rest, each tried where there is no solution before
+_RESTS = np.inf, 1e-4, 1e-5, 1e-6  # largest steps of a labeler at rest, each tried where none before gave a solution
 _LEAST_REST, _SETTLED, _LATELY, _MOST_PRODUCTS = 1e-10, 1e-11, 8, 5_000
 Map = Callable[[Floats], Floats]
 
@@ -361,7 +361,7 @@ class Information:
         return np.stack([self._solve_by_products(column) for column in right.T], axis=1)
 
     def _solve_by_products(self, right: Floats) -> Floats:
-        """H^-1 @ right, with labelers that have not come to rest taken as known.
+        """H^-1 @ right; where there is none, with labelers that have not come to rest taken as known.
 
         Among very many labelers a few still creep towards a bound when all else rests. The rate hardly depends on
         them, but there the likelihood bends the wrong way, so that H has no inverse.
