@@ -189,6 +189,25 @@ def test_the_interval_of_many_labelers_is_that_of_few(monkeypatch: pytest.Monkey
     assert rate_errors(by_products) == pytest.approx(rate_errors(dense), rel=1e-5)
 
 
+def test_labelers_that_have_not_come_to_rest_do_not_spoil_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One labeler of a hundred thousand who still creeps along would cost everybody the interval."""
+    patterns = pool_history(7, n_labelers=60)
+    blind = replace(patterns, gold=np.full_like(patterns.gold, -1))
+    settled = fit_anchored(patterns, 2, EMOptions())
+    answers = settled.latent.answers.copy()
+    inside = np.flatnonzero(((answers > 0.1) & (answers < 0.9)).all(axis=(1, 2)))[0]
+    answers[inside, :, 0] = (0.985, 0.015)
+    moved = replace(settled, latent=replace(settled.latent, answers=answers))
+    monkeypatch.setattr(influence_module, "DENSE_LIMIT", 0)
+    assert settled.information._unrest.max() < 1e-6
+    assert moved.information._unrest[inside] > 1e-2
+    monkeypatch.setattr(influence_module, "_RESTS", (1.0,))
+    near = carried_fit(carry(blind, replace(settled)))
+    monkeypatch.setattr(influence_module, "_RESTS", (1e-9 + np.delete(moved.information._unrest, inside).max(),))
+    made = carried_fit(carry(blind, moved))
+    assert rate_errors(made) == pytest.approx(rate_errors(near), rel=0.2)
+
+
 def test_products_with_a_matrix_that_is_not_positive_definite_give_nothing() -> None:
     """A fit that no data hold in place would get a narrow interval, or one after hours."""
 

@@ -213,7 +213,7 @@ def fit_reliability(
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
 
     `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
-    come to rest too (of five hundred labelers or more: the likelihood as a whole). `accelerate=False, tolerance=1e-6,
+    come to rest too (of a thousand labelers or more: the likelihood as a whole). `accelerate=False, tolerance=1e-6,
     max_steps=200` is the paper's own setting. `shrinkage` adds that many pseudo-answers to each labeler and class, as
     the pool of labelers answers (1 to 3 steady a history with scarce gold; 0, the paper's method, adds none). `warm`
     is an earlier fit to start from, which saves steps and leads to the same maximum.

@@ -152,6 +152,7 @@ class PassedInformation(Information):
     def __init__(self, passes: Sequence[Passes], latent: Latent, clip: float) -> None:
         self._passes = passes
         self.latent = latent
+        self.clip = clip
         self.at = coordinates(latent, clip)
         cells, states, _ = step_of(passes, latent)
         self._answer_counts = cells

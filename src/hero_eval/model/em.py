@@ -20,8 +20,8 @@ Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
 
 _FIRST_REACH = 4.0
-MANY_NUMBERS = 2_000
-"""Probabilities in a fit, above which it rests when the likelihood does: five hundred labelers of two classes."""
+MANY_NUMBERS = 4_000
+"""Probabilities in a fit, above which it rests when the likelihood does: a thousand labelers of two classes."""
 LEAST_GAIN = 1e-9
 """Of log-likelihood, for each of them."""
 _GAIN_ROUNDS = 10

@@ -17,7 +17,7 @@ from hero_eval.model.em import EMOptions
 from hero_eval.model.history import HistoryFit, fit_anchored
 from hero_eval.model.patterns import Floats, Ints, Patterns, row_keys
 
-_MOST_STEPS = 100
+_MOST_STEPS = 60
 
 
 def labels_of(patterns: Patterns) -> Floats:
@@ -63,6 +63,6 @@ def _part(patterns: Patterns, rows: Ints, row_counts: Floats) -> Patterns:
 
 def half_fits(whole: HistoryFit, n_classes: int, options: EMOptions) -> tuple[HistoryFit, ...]:
     """The fit of each half, started from that of the whole; near enough to tell a bias from none."""
-    near = replace(options, tolerance=max(options.tolerance, 1e-9), step_tolerance=None, accelerate=True)
+    near = replace(options, tolerance=max(options.tolerance, 1e-7), step_tolerance=None, accelerate=True)
     near = replace(near, max_steps=min(options.max_steps, _MOST_STEPS))
     return tuple(fit_anchored(half, n_classes, near, warm=whole.latent) for half in halves(whole.patterns))

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from hero_eval.model.em import takes_kernel
-from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, state_barrier
+from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, posterior, state_barrier
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, dot, sum_by
 from hero_eval.model.score import scores
 
@@ -30,8 +30,9 @@ DENSE_LIMIT = 2_500
 _AT_BOUND = 1.0 + 1e-6
 _SPECTRUM_LIMIT = 400
 _WEAK_SHARE = 1e-4  # of the information that seeing all states would give
-_LEAST_SEEN = 1e-4  # expected labels (times share and counter-share) behind a parameter that is worth a thought
+_LEAST_SEEN = 1e-3  # expected labels (times share and counter-share) behind a parameter that is worth a thought
 _LEAST_KEPT = 1e-3  # of that information, in what is nearly the inverse
+_RESTS = np.inf, 1e-4, 1e-5, 1e-6  # largest steps of a labeler at rest, each tried where none before gave a solution
 _LEAST_REST, _SETTLED, _LATELY, _MOST_PRODUCTS = 1e-10, 1e-11, 8, 5_000
 Map = Callable[[Floats], Floats]
 
@@ -157,6 +158,7 @@ class Information:
     def __init__(self, patterns: Patterns, latent: Latent, clip: float, pseudo: float | Floats = 0.0) -> None:
         self.patterns = patterns
         self.latent = latent
+        self.clip = clip
         self.at = coordinates(latent, clip)
         self.post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
         expected = self.post * patterns.counts[:, None]
@@ -359,15 +361,34 @@ class Information:
         return np.stack([self._solve_by_products(column) for column in right.T], axis=1)
 
     def _solve_by_products(self, right: Floats) -> Floats:
-        return solve_by_products(self.product, self._nearby, right)
+        """H^-1 @ right; where there is none, with labelers that have not come to rest taken as known.
 
-    def _nearby(self, vector: Floats) -> Floats:
+        Among very many labelers a few still creep towards a bound when all else rests. The rate hardly depends on
+        them, but there the likelihood bends the wrong way, so that H has no inverse.
+        """
+        out = np.full_like(right, np.nan)
+        for most in _RESTS:
+            out = solve_by_products(self.product, partial(self._nearby, self._unrest <= most), right)
+            if np.isfinite(out).all():
+                break
+        return out
+
+    @cached_property
+    def _unrest(self) -> Floats:
+        """(J,) how far another EM step would move a labeler's answers, on the logit scale."""
+        answers = self.latent.answers
+        step = np.nan_to_num(floored_shares(self._answer_counts, self.clip, axis=1) - answers)
+        out: Floats = np.max(np.abs(step) / (answers * (1.0 - answers)), axis=(1, 2), initial=0.0)
+        return out
+
+    def _nearby(self, resting: Bools, vector: Floats) -> Floats:
         """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
         weights, inverse = self._own_inverse
         on_weights, on_answers = self.at.unpack(vector)
         n_labelers, size = inverse.shape[:2]
         n_states = on_answers.shape[1]
         moved = np.einsum("jab,jb->ja", inverse, on_answers.reshape(n_labelers, size))
+        moved *= resting[:, None]
         return self.at.pack(weights @ on_weights, moved.reshape(-1, n_states))
 
     @cached_property
