@@ -1,6 +1,6 @@
 """Real judges and people: every round in turn is current with its gold hidden; how far off is each method?
 
-    HERO_DATA=... python benchmarks/real_rounds.py [--rates 0.1] [--draws 10] [--settings "tqa v1"] [--methods hero3]
+    HERO_DATA=... python benchmarks/real_rounds.py [--rates 0.1] [--draws 20] [--settings "tqa v1"] [--methods hero3]
 
 Past rounds show a random part of their gold, drawn anew in each draw. The truth is the share of gold among the current
 round's items. A method is judged by its mean |error|, by how often its 95% interval covers the truth, by the interval's
@@ -41,6 +41,8 @@ RESULTS = DOCS / "results" / "real_rounds.csv"
 PAGE = DOCS / "real-rounds.md"
 METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "history_mean", "hero1", "hero3")
 RATES = (0.02, 0.05, 0.10, 0.30)
+LEAST_DRAWS = 10
+DRAWS = {"dices350": 100}  # two rounds only: ten draws would leave a tenth of the mean error to chance
 SETTINGS: Mapping[str, tuple[str, str]] = {  # the set of current rounds, and the set of past ones
     "tqa v1": ("tqa v1", "tqa v1"),
     "tqa v2": ("tqa v2", "tqa v2"),
@@ -93,9 +95,12 @@ class Outcome:
 def main() -> None:
     asked = options()
     if not asked.page:
-        cells = product(asked.rates, asked.settings, range(asked.draws))
-        jobs = [Job(setting, rate, draw, tuple(asked.methods)) for rate, setting, draw in cells]
-        outcomes = run(jobs, asked.jobs)
+        jobs = [
+            Job(setting, rate, draw, tuple(asked.methods))
+            for rate, setting in product(asked.rates, asked.settings)
+            for draw in range(asked.draws or DRAWS.get(setting, LEAST_DRAWS))
+        ]
+        outcomes = merged(earlier(asked.add), run(jobs, asked.jobs))
         if asked.raw is not None:
             write_raw(asked.raw, outcomes)
         update(asked.output, list(summaries(outcomes)))
@@ -106,12 +111,16 @@ def main() -> None:
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rates", type=float, nargs="+", default=list(RATES), help="shares of past items with gold")
-    parser.add_argument("--draws", type=int, default=10, help="draws of gold")
+    usual = ", ".join(f"{count} of {setting}" for setting, count in DRAWS.items())
+    parser.add_argument("--draws", type=int, help=f"draws of gold (else {LEAST_DRAWS}; {usual})")
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--output", type=Path, default=RESULTS, help="summary (CSV); its other rows are kept")
     parser.add_argument("--raw", type=Path, help="every single estimate (CSV)")
+    parser.add_argument(
+        "--add", type=Path, nargs="+", default=[], help="estimates of earlier runs (by --raw) to count in"
+    )
     parser.add_argument("--page", action="store_true", help="write the page from the results, measure nothing")
     return parser.parse_args()
 
@@ -194,7 +203,7 @@ def summaries(outcomes: Sequence[Outcome]) -> Iterator[Row]:
     for one in outcomes:
         cells.setdefault((one.job.rate, one.job.setting, one.method), []).append(one)
     for kind in (EVERY, LONG):
-        by_draw: dict[tuple[float, str], list[np.ndarray]] = {}
+        by_setting: dict[tuple[float, str], list[np.ndarray]] = {}
         counts: dict[tuple[float, str], list[int]] = {}
         for (rate, setting, method), of_cell in cells.items():
             kept = [one for one in of_cell if kind == EVERY or one.n_past >= LONG_HISTORY]
@@ -202,14 +211,13 @@ def summaries(outcomes: Sequence[Outcome]) -> Iterator[Row]:
                 continue
             table, answered = draw_means(kept)
             rounds = len({one.round for one in kept})
-            yield row_of((setting, rate, method, kind), rounds, table, answered)
-            by_draw.setdefault((rate, method), []).append(table)
+            yield row_of((setting, rate, method, kind), rounds, [table], answered)
+            by_setting.setdefault((rate, method), []).append(table)
             counts.setdefault((rate, method), []).append(rounds)
         every = len({one.job.setting for one in outcomes}) == len(SETTINGS)
-        for (rate, method), tables in by_draw.items():
+        for (rate, method), tables in by_setting.items():
             if every:
-                together = np.mean(tables, axis=0)
-                yield row_of((OVERALL, rate, method, kind), sum(counts[rate, method]), together, np.nan)
+                yield row_of((OVERALL, rate, method, kind), sum(counts[rate, method]), tables, np.nan)
 
 
 def draw_means(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, float]:
@@ -222,15 +230,18 @@ def draw_means(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, float]:
     return np.array(table), float(np.mean([np.isfinite(one.value) for one in outcomes]))
 
 
-def row_of(key: tuple[str, float, str, str], rounds: int, table: np.ndarray, answered: float) -> Row:
-    """Means over draws and their Monte Carlo errors: how far another set of draws may lie."""
+def row_of(key: tuple[str, float, str, str], rounds: int, tables: Sequence[np.ndarray], answered: float) -> Row:
+    """Means over draws, then over settings, and their Monte Carlo errors: how far another set of draws may lie."""
     setting, rate, method, kind = key
-    use = table[np.isfinite(table).all(axis=1)]
+    use = [table[np.isfinite(table).all(axis=1)] for table in tables]
+    draws = min(len(table) for table in use)
     row = {"setting": setting, "gold_rate": f"{rate:g}", "method": method, "rounds": kind, "n_rounds": str(rounds)}
-    row |= {"draws": str(len(use)), "answered": "" if np.isnan(answered) else f"{answered:.4f}"}
-    for name, column in zip(MEASURES, use.T, strict=True):
-        error = column.std(ddof=1) / np.sqrt(len(column)) if len(column) > 1 else np.nan
-        row |= {name: f"{column.mean():.6f}", f"{name}_se": f"{error:.6f}"}
+    row |= {"draws": str(draws), "answered": "" if np.isnan(answered) else f"{answered:.4f}"}
+    mean = np.mean([table.mean(axis=0) for table in use], axis=0)
+    square = [table.var(axis=0, ddof=1) / len(table) if draws > 1 else np.full(len(mean), np.nan) for table in use]
+    error = np.sqrt(np.sum(square, axis=0)) / len(use)
+    for name, value, of_value in zip(MEASURES, mean, error, strict=True):
+        row |= {name: f"{value:.6f}", f"{name}_se": f"{of_value:.6f}"}
     return row
 
 
@@ -274,6 +285,28 @@ def write_raw(path: Path, outcomes: Sequence[Outcome]) -> None:
         for one in outcomes
     ]
     write_rows(path, rows)
+
+
+def earlier(paths: Sequence[Path]) -> list[Outcome]:
+    """What `write_raw` wrote."""
+    return [
+        Outcome(
+            Job(row["setting"], float(row["gold_rate"]), int(row["draw"]), (row["method"],)),
+            row["round"],
+            int(row["n_past"]),
+            row["method"],
+            **{name: float(row[name]) for name in ("truth", "value", "low", "high")},
+            findings=row["findings"],
+        )
+        for path in paths
+        for row in read(path)
+    ]
+
+
+def merged(old: Sequence[Outcome], new: Sequence[Outcome]) -> list[Outcome]:
+    """Both, the new ones in place of old ones of the same round, draw and method."""
+    both = {(one.job.setting, one.job.rate, one.job.draw, one.round, one.method): one for one in [*old, *new]}
+    return list(both.values())
 
 
 # ------------------------------------------------------------------------------------------------ page

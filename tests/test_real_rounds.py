@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,32 @@ def test_the_benchmark_scores_intervals() -> None:
     assert [float(first[name]) for name in ("error", "coverage", "width")] == pytest.approx([0.05, 1.0, 0.25])
     assert float(first["width_se"]) == pytest.approx(0.05)  # of two draws, 0.2 and 0.3
     assert (first["rounds"], second["rounds"]) == ("all", "three or more past rounds")
+
+
+def test_settings_count_alike_however_many_draws_they_have() -> None:
+    """The mean over settings would lean to the one with most draws, and its error be that of another mean."""
+    counts = {setting: 6 if setting == "dices350" else 2 for setting in real_rounds.SETTINGS}
+    outcomes = [
+        replace(outcome(draw, 0.4, 0.6 + 0.1 * (draw % 2)), job=real_rounds.Job(setting, 0.1, draw, ("hero3",)))
+        for setting, draws in counts.items()
+        for draw in range(draws)
+    ]
+    (row,) = (
+        row
+        for row in real_rounds.summaries(outcomes)
+        if row["setting"] == real_rounds.OVERALL and row["rounds"] == "all"
+    )
+    by_setting = [np.var([0.2, 0.3] * (draws // 2), ddof=1) / draws for draws in counts.values()]
+    assert float(row["width"]) == pytest.approx(0.25)
+    assert float(row["width_se"]) == pytest.approx(np.sqrt(np.sum(by_setting)) / len(counts), abs=1e-6)
+
+
+def test_earlier_estimates_are_counted_in(tmp_path: Path) -> None:
+    """A run that adds draws would lose those of the run before, or keep old figures of a method measured anew."""
+    old, new = [outcome(0, 0.4, 0.6), outcome(1, 0.3, 0.6)], [outcome(1, 0.2, 0.6), outcome(2, 0.1, 0.6)]
+    real_rounds.write_raw(tmp_path / "raw.csv", old)
+    both = real_rounds.merged(real_rounds.earlier([tmp_path / "raw.csv"]), new)
+    assert [(one.job.draw, one.low) for one in both] == [(0, 0.4), (1, 0.2), (2, 0.1)]
 
 
 def test_new_figures_replace_only_their_own(tmp_path: Path) -> None:

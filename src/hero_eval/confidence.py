@@ -192,8 +192,6 @@ def resampled(replicates: Floats, value: float, skewness: float) -> Resampled:
     return Resampled(known, float(special.ndtri(share)), min(max(skewness / 6, -0.25), 0.25))
 
 
-_DRIFT_FREEDOM = 5.0  # rounds now and then drift farther than a normal distribution would have it
-_DRIFT_POINTS = 41
 _GRID: Floats = np.linspace(-14.0, 14.0, 2_801)
 
 
@@ -231,6 +229,7 @@ def drifting(
     *,
     centre: float,
     noise: float,
+    steps: Floats,
     sizes: Floats,
     weights: Floats,
     freedom: float,
@@ -239,13 +238,13 @@ def drifting(
 ) -> Tabulated:
     """The curve of a quantity that is measured with variance `noise` and drifts by an amount of unknown size.
 
-    All on the logit scale. `shifted(b)` is where the quantity lies if the drift is b; b has a t distribution of scale
-    `sizes[m]` with probability `weights[m]`. The whole is moved so that without drift it is at `centre`.
+    All on the logit scale. `shifted(b)` is where the quantity lies if the drift is b; b is one of `steps`, all equally
+    probable, times `sizes[m]`, with probability `weights[m]`. The whole is moved so that without drift it is at
+    `centre`.
     """
-    steps = special.stdtrit(_DRIFT_FREEDOM, (np.arange(_DRIFT_POINTS) + 0.5) / _DRIFT_POINTS)
     error = math.sqrt(max(noise, 1e-12))
     where = np.array([[shifted(float(size * step)) for step in steps] for size in sizes])
-    mass = _binned(where.ravel(), np.repeat(weights / _DRIFT_POINTS, _DRIFT_POINTS))
+    mass = _binned(where.ravel(), np.repeat(weights / len(steps), len(steps)))
     gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
     blur = special.ndtr(gap) if math.isinf(freedom) else special.stdtr(freedom, gap)
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))

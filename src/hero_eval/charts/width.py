@@ -65,7 +65,7 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     Drift between rounds that nobody could measure has no part: it is not in the interval.
     """
     found = {source: part for source, part in result.influence.variance_by_source().items() if math.isfinite(part)}
-    if not drift_is_known(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values()):
+    if not drift_is_in(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values()):
         found.pop("rounds")
     total = sum(found.values())
     if math.isnan(result.value) or total <= 0:
@@ -78,8 +78,9 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     return tuple(parts)
 
 
-def drift_is_known(result: Estimate) -> bool:
-    return all(finding.code != "F310" for finding in result.findings)
+def drift_is_in(result: Estimate) -> bool:
+    """Whether the interval allows for drift, be it one that past rounds show or a usual one."""
+    return all(finding.code != "F310" or finding.data.get("allowed") for finding in result.findings)
 
 
 def shortening(parts: tuple[WidthPart, ...]) -> str:
@@ -110,7 +111,7 @@ def width(result: Estimate) -> Chart:
     title = f"{_mostly(parts)}"
     low, high = result.interval()
     subtitle = f"Where the {words.percent(result.level)} interval from {low:.3f} to {high:.3f} gets its width"
-    subtitle += "" if drift_is_known(result) else "; drift between rounds is not known and not in it"
+    subtitle += "" if drift_is_in(result) else "; drift between rounds is not known and not in it"
     chart = titled(alt.layer(bars, told), title, subtitle, width=360, height={"step": 30})
     return Chart(title, columns, chart)
 

@@ -7,6 +7,7 @@ enters the interval. An item moves the rate by its own class share and by its pa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -15,9 +16,21 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.methods.hero2 import shift_finding
 from hero_eval.methods.registry import Evidence, Fit, Wide, joined_times, method
 from hero_eval.methods.stage_b import weak_finding
-from hero_eval.model.between import Between, learn_drift, own_excess
+from hero_eval.model.between import (
+    TYPICAL,
+    Between,
+    Drift,
+    gold_shift,
+    learn_drift,
+    mean_slopes,
+    own_excess,
+    shifted,
+    split_shift,
+    split_slopes,
+)
 from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
+from hero_eval.model.latent import log_shares
 from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, fit_levels, read_in_context
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.model.score import EDGE_ITEMS, edge_point
@@ -36,6 +49,28 @@ class Fitted:
     over_both: bool
     findings: tuple[Finding, ...]
     ready: Covariates | None = None
+
+    @cached_property
+    def drift(self) -> Drift:
+        """How far rounds drift."""
+        return learn_drift(self.fit)
+
+    @cached_property
+    def seen(self) -> tuple[Floats, float]:
+        """The drift of the current round that its own gold shows, and that gold's information."""
+        rows = self.fit.rows
+        if self.over_both or not (rows.known & rows.is_current).any():
+            return np.zeros(rows.n_classes - 1), 0.0
+        return gold_shift(self.fit, self.drift.size)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """(P, K): P(class | answers, gold) of every row, with the drift of the current round that its gold shows."""
+        shares = self.fit.shares
+        if not self.seen[0].any():
+            return shares
+        open_rows = self.fit.rows.is_current & ~self.fit.rows.known
+        return np.where(open_rows[:, None], shifted(shares, self.seen[0]), shares)
 
 
 def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> Rows:
@@ -148,20 +183,93 @@ def _averaged(fitted: Fitted, in_scope: Floats) -> tuple[Floats, Floats]:
     fit = fitted.fit
     if fitted.over_both:
         return fit.prior_shares(fit.rows.n_rounds - 1)[0], fit.rows.patterns.counts * in_scope
-    return fit.shares, fit.rows.patterns.counts * fit.rows.is_current
+    return fitted.shares, fit.rows.patterns.counts * fit.rows.is_current
 
 
 def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
-    """The mean class share, and how every row and parameter moves it."""
+    """The rates of the current round, and how every row and parameter moves them."""
+    here = _measure_mean(fitted, *_averaged(fitted, in_scope))
+    lean = _lean(fitted, here.rates)
+    if lean is None:
+        return here
+    there = _measure_mean(fitted, fitted.shares, lean.past)
+    direct, gradient = (
+        now @ lean.by_current.T + before @ lean.by_past.T
+        for now, before in ((here.direct, there.direct), (here.gradient, there.gradient))
+    )
+    return Measured(lean.rates, direct, gradient)
+
+
+def _measure_mean(fitted: Fitted, shares: Floats, weight: Floats) -> Measured:
+    """The mean class share by the rows' weights."""
     rows, information = fitted.fit.rows, fitted.fit.information
-    shares, weight = _averaged(fitted, in_scope)
-    each = np.eye(rows.n_classes)[:, 1:]
+    each = _by_shares(fitted.fit.shares, shares) if fitted.seen[0].any() else np.eye(rows.n_classes)[:, 1:]
     total = weight.sum()
     rates = weight @ shares / total
     pull = (weight / total)[:, None, None] * each
     gradient = information.prior_gradient(pull, rows.n_rounds - 1) if fitted.over_both else information.gradient(pull)
     direct = np.where((weight > 0)[:, None], (shares - rates)[:, 1:], 0.0) / total
     return Measured(rates, direct, gradient)
+
+
+def _by_shares(shares: Floats, moved: Floats) -> Floats:
+    """(P, K, K-1): the derivative of class shares [1:] whose logits were moved, by the shares before that."""
+    ratio = moved / np.maximum(shares, 1e-300)
+    own = np.eye(shares.shape[1])[:, 1:] * ratio[:, :, None]
+    out: Floats = own - ratio[:, :, None] * moved[:, None, 1:]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Lean:
+    """Rates (K,) of the current round with a part of their shift from the one past round taken for drift.
+
+    past (P,): the weights of that round's rows; by_current, by_past (K-1, K-1): how the means of both rounds' class
+    shares move the rates.
+    """
+
+    rates: Floats
+    past: Floats
+    by_current: Floats
+    by_past: Floats
+
+
+def _lean(fitted: Fitted, rates: Floats) -> Lean | None:
+    """None where several past rounds show drift, where labelers err each by itself, and on an edge."""
+    fit, rows = fitted.fit, fitted.fit.rows
+    with_gold = np.unique(rows.round[rows.known & ~rows.is_current])
+    if fit.shape.n_levels == 0 or len(with_gold) != 1:
+        return None
+    counts = rows.patterns.counts
+    past, now = counts * (rows.round == with_gold[0]), counts * rows.is_current
+    if _on_edge(rates, float(now.sum())):
+        return None
+    before = past @ fit.shares / past.sum()
+    before = edge_point(before, float(past.sum())) if _on_edge(before, float(past.sum())) else before
+    seen = _log_ratios(rates) - _log_ratios(before)
+    reach = _log_slopes(rates) @ mean_slopes(fitted.shares, now)
+    size = TYPICAL / float(np.sqrt(1.0 + TYPICAL**2 * fitted.seen[1]))
+    kept = _log_ratios(before) + split_shift(seen, reach, size)
+    by_shift = split_slopes(seen, reach, size)
+    found = np.exp(log_shares(np.concatenate([[0.0], kept]), axis=0))
+    back = np.linalg.inv(_log_slopes(found))
+    by_past = back @ (np.eye(len(seen)) - by_shift) @ _log_slopes(before)
+    return Lean(found, past, back @ by_shift @ _log_slopes(rates), by_past)
+
+
+def _on_edge(rates: Floats, n_items: float) -> bool:
+    return bool(rates.min() * n_items < EDGE_ITEMS)
+
+
+def _log_ratios(rates: Floats) -> Floats:
+    out: Floats = np.log(rates[1:] / rates[0])
+    return out
+
+
+def _log_slopes(rates: Floats) -> Floats:
+    """(K-1, K-1): d log-ratios / d rates[1:]."""
+    out: Floats = np.diag(1.0 / rates[1:]) + 1.0 / rates[0]
+    return out
 
 
 def _own_covariance(fit: LevelFit, gradient: Floats) -> tuple[Floats, float]:
@@ -192,13 +300,13 @@ def _spread_covariance(fit: LevelFit, gradient: Floats) -> Floats:
     return out
 
 
-def _between(fit: LevelFit, gradient: Floats) -> tuple[Between, float]:
-    rows = fit.rows
+def _between(fitted: Fitted, gradient: Floats) -> tuple[Between, float]:
+    fit = fitted.fit
     own, excess = _own_covariance(fit, gradient)
     own = own + _spread_covariance(fit, gradient)
-    here = rows.is_current
-    shares = np.maximum(fit.shares[here], 1e-12)
-    return Between(learn_drift(fit), shares, rows.patterns.counts[here], own), excess
+    here = fit.rows.is_current
+    drift = fitted.drift.after(fitted.seen[1])
+    return Between(drift, fitted.shares[here], fit.rows.patterns.counts[here], own), excess
 
 
 def rates(evidence: Evidence) -> Floats:
@@ -206,7 +314,8 @@ def rates(evidence: Evidence) -> Floats:
     assert evidence.wide is not None
     shares, weight = _averaged(fitted, _scope(evidence.wide, fitted.fit))
     found: Floats = weight @ shares / weight.sum()
-    return found
+    lean = _lean(fitted, found)
+    return found if lean is None else lean.rates
 
 
 def _influences(fitted: Fitted, direct: Floats, gradient: Floats) -> Floats:
@@ -230,11 +339,11 @@ def hero3(evidence: Evidence) -> Fit:
     fit = fitted.fit
     measured = _measure(fitted, _scope(wide, fit))
     by_item = _influences(fitted, measured.direct, measured.gradient)
-    between, excess = _between(fit, measured.gradient)
+    between, excess = _between(fitted, measured.gradient)
     found = measured.rates
     n_history = wide.n_history
     n_items = float(wide.current.total)
-    edge = bool(found.min() * n_items < EDGE_ITEMS)
+    edge = _on_edge(found, n_items)
     inside = edge_point(found, n_items) if edge else found
     return Fit(
         rates=found,
@@ -280,10 +389,10 @@ def _findings(fitted: Fitted, wide: Wide, between: Between, excess: float) -> li
         found.append(_stranger_finding(fit, wide))
     if not between.drift.known:
         message = (
-            f"{between.drift.n_rounds} past round with gold cannot show how far rounds drift: "
-            "drift is unknown and not in the interval"
+            f"{between.drift.n_rounds} past round with gold cannot show how far rounds drift: drift is unknown and "
+            + ("a usual one is allowed for" if between.drift.counts else "not in the interval")
         )
-        found.append(Finding("F310", message, {"rounds": between.drift.n_rounds}))
+        found.append(Finding("F310", message, {"rounds": between.drift.n_rounds, "allowed": between.drift.counts}))
     if excess > 0 and np.sqrt(between.own.max()) > 0.01:
         message = (
             f"the current labelers moved against each other by more than past rounds did (sd {np.sqrt(excess):.2f} on "

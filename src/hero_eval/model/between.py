@@ -6,6 +6,10 @@ for each sigma), so that a few rounds give a cautious answer. And a part of each
 each other, which labels show without any gold. Where the current round's labelers moved more than those of past rounds
 did, the excess is added, carried to the rate by its derivative in each labeler's answers.
 
+With one past round nothing tells how far rounds drift. Labelers who err together are then taken to drift together, by
+the prior of sigma; and of a shift between the two rounds that their labels show, a part is taken for drift
+(`split_shift`). Gold in the current round shows its own drift (`gold_shift`), and leaves less of it open.
+
 Shapes: P rows, R rounds (the last is current), K classes, J labelers, M grid points.
 """
 
@@ -14,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, special
 from scipy.special import logsumexp
 
 from hero_eval.model.latent import log_shares
@@ -23,6 +27,13 @@ from hero_eval.model.patterns import Floats, Ints
 
 SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5])
 SIZE_SCALE = 1.0  # of the half-normal prior
+TYPICAL = 0.5  # of drifts, and of moves of the rates, where one past round shows neither
+DRIFT_FREEDOM = 5.0  # rounds now and then drift farther than a normal distribution would have it
+_NUDGE = 1e-4
+_EVEN: Floats = np.linspace(-5.0, 5.0, 401)
+_PLACES: Floats = np.sinh(_EVEN)  # of drifts of size 1: close to each other in the middle, and far out
+_MASSES: Floats = (1.0 + _PLACES**2 / DRIFT_FREEDOM) ** (-(DRIFT_FREEDOM + 1.0) / 2.0) * np.cosh(_EVEN)
+_LEAST_SHARE = 1e-12
 _NEWTON_STEPS = 50
 
 
@@ -39,6 +50,15 @@ class Drift:
         """One round cannot show how rounds differ."""
         return self.n_rounds >= 2
 
+    def after(self, information: float) -> Drift:
+        """What is left of it once gold of that information has shown the round's own."""
+        return replace(self, sizes=self.sizes / np.sqrt(1.0 + self.sizes**2 * information))
+
+    @property
+    def counts(self) -> bool:
+        """Whether intervals allow for it."""
+        return bool(self.sizes.max() > 0.0)
+
     @property
     def size(self) -> float:
         """The root mean square."""
@@ -47,35 +67,113 @@ class Drift:
 
 def label_shares(fit: LevelFit) -> Floats:
     """(P, K): P(class | labels alone) of every row."""
-    shares: Floats = np.maximum(replace(fit, rows=fit.rows.blind()).shares, 1e-12)
+    shares: Floats = np.maximum(replace(fit, rows=fit.rows.blind()).shares, _LEAST_SHARE)
     out: Floats = shares / shares.sum(axis=1, keepdims=True)
     return out
 
 
 def learn_drift(fit: LevelFit) -> Drift:
-    """The posterior of the drift's size, from the past rounds' gold."""
+    """The posterior of the drift's size, from the past rounds' gold.
+
+    One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
+    drift that they share, and there is none.
+    """
     rows = fit.rows
     use = rows.known & ~rows.is_current
     names, number = np.unique(rows.round[use], return_inverse=True)
-    if len(names) < 2:
-        return Drift(np.zeros(1), np.ones(1), len(names))
+    heights = np.zeros(len(SIZES))
+    if len(names) >= 2:
+        offset = np.log(label_shares(fit)[use])
+        counts, gold = rows.patterns.counts[use], rows.patterns.gold[use]
+        heights = np.array([_marginal(offset, gold, number, counts, size) for size in SIZES])
+    elif fit.shape.n_levels == 0:
+        return no_drift(len(names))
+    return drift_of(heights, len(names))
+
+
+def no_drift(n_rounds: int) -> Drift:
+    return Drift(np.zeros(1), np.ones(1), n_rounds)
+
+
+def drift_of(heights: Floats, n_rounds: int) -> Drift:
+    """The posterior of the sizes, from the log-likelihood of each and the half-normal prior."""
+    joint = heights - 0.5 * (SIZES / SIZE_SCALE) ** 2 + np.log(np.gradient(SIZES))
+    return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds)
+
+
+def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
+    """What gold in the current round says of its drift, of standard deviation `size`: its mean (K-1,) beyond what the
+    fit makes of that gold, and the gold's information."""
+    rows = fit.rows
+    use = rows.known & rows.is_current
+    if size == 0.0 or not use.any():
+        return np.zeros(rows.n_classes - 1), 0.0
     offset = np.log(label_shares(fit)[use])
     counts, gold = rows.patterns.counts[use], rows.patterns.gold[use]
-    heights = np.array([_marginal(offset, gold, number, counts, size) for size in SIZES])
-    heights += -0.5 * (SIZES / SIZE_SCALE) ** 2 + np.log(np.gradient(SIZES))
-    return Drift(SIZES, np.exp(heights - logsumexp(heights)), len(names))
+    at, _, hessian = _peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
+    return at[:, 0], float(np.trace(hessian)) / len(hessian) - size**-2.0
+
+
+def shifted(shares: Floats, shift: Floats) -> Floats:
+    """(P, K): class shares with their log-ratios moved by `shift` (K-1,)."""
+    logits = np.log(np.maximum(shares, _LEAST_SHARE))
+    logits[:, 1:] += shift
+    return np.exp(log_shares(logits, axis=1))
+
+
+def drift_steps(n_steps: int) -> Floats:
+    """(n_steps,): a drift of size 1, in steps of equal probability."""
+    steps: Floats = special.stdtrit(DRIFT_FREEDOM, (np.arange(n_steps) + 0.5) / n_steps)
+    return steps
+
+
+def split_shift(seen: Floats, reach: Floats, size: float = TYPICAL) -> Floats:
+    """(K-1,): how much of a shift between two rounds' class logits is one of their rates.
+
+    `seen` (K-1,) is the shift that labels show, `reach` (K-1, K-1) its derivative by drift, which is of that `size`.
+    Rates move by about `TYPICAL`, but now and then much farther (a Cauchy distribution). The mean of what they moved is
+    returned: where labels tell the classes well, drift reaches the rate little, and the shift is believed; where they
+    do not, a small one is mostly taken for drift, and a large one is still believed.
+    """
+    length = float(np.linalg.norm(seen))
+    if length == 0.0:
+        return seen
+    steps = _PLACES * (size * float(np.linalg.norm(reach.T @ seen)) / length)
+    weights = _MASSES / (1.0 + ((length - steps) / TYPICAL) ** 2)
+    drift = float(steps @ weights / weights.sum())
+    return seen * ((length - drift) / length)
+
+
+def split_slopes(seen: Floats, reach: Floats, size: float = TYPICAL) -> Floats:
+    """(K-1, K-1): the derivative of `split_shift` by the shift that labels show."""
+    columns = [
+        split_shift(seen + e, reach, size) - split_shift(seen - e, reach, size) for e in _NUDGE * np.eye(len(seen))
+    ]
+    out: Floats = np.stack(columns, axis=1) / (2.0 * _NUDGE)
+    return out
 
 
 def _marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: float) -> float:
     """log of the gold's likelihood with every round's shift integrated out, the shifts' mean free."""
-    n_classes, n_rounds = offset.shape[1], int(number.max()) + 1
-    n_free = n_classes - 1
+    n_free, n_rounds = offset.shape[1] - 1, int(number.max()) + 1
     design = np.zeros((len(gold), n_rounds + 1))
     design[:, 0] = 1.0
     design[np.arange(len(gold)), number + 1] = 1.0
     precision = np.full(n_rounds + 1, size**-2.0)
     precision[0] = 1e-4
-    at = np.zeros((n_free, n_rounds + 1))
+    _, height, hessian = _peak(offset, gold, counts, design, precision)
+    _, log_determinant = np.linalg.slogdet(hessian)
+    return float(height - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum())
+
+
+def _peak(
+    offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats
+) -> tuple[Floats, float, Floats]:
+    """The most probable shifts (K-1, m) of the class logits, how probable, and the information there.
+
+    A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0.
+    """
+    at = np.zeros((offset.shape[1] - 1, design.shape[1]))
 
     def height(point: Floats) -> float:
         logits = offset.copy()
@@ -96,9 +194,7 @@ def _marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: fl
             here = new
             break
         here = new
-    _, hessian = _slopes(offset, gold, counts, design, at, precision)
-    _, log_determinant = np.linalg.slogdet(hessian)
-    return float(here - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum())
+    return at, here, _slopes(offset, gold, counts, design, at, precision)[1]
 
 
 def _slopes(
@@ -157,6 +253,14 @@ def _own_variance(moves: Floats, variances: Floats) -> float:
     return max(0.0, float(np.average(moves[use] ** 2 - variances[use], weights=1.0 / (variances[use] + 0.1))))
 
 
+def mean_slopes(shares: Floats, counts: Floats) -> Floats:
+    """(K-1, K-1): the derivative of the mean of class shares (P, K) by a shift of all their logits."""
+    inner = shares[:, 1:]
+    share = counts / counts.sum()
+    out: Floats = np.diag(share @ inner) - (inner * share[:, None]).T @ inner
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class Between:
     """What an estimate must allow for beyond the noise of its items.
@@ -172,17 +276,12 @@ class Between:
 
     def moved(self, shift: Floats) -> Floats:
         """(K,) the rates if every item's log-ratios were off by `shift` (K-1,)."""
-        logits = np.log(self.shares)
-        logits[:, 1:] += shift
-        rates: Floats = self.counts @ np.exp(log_shares(logits, axis=1)) / self.counts.sum()
+        rates: Floats = self.counts @ shifted(self.shares, shift) / self.counts.sum()
         return rates
 
     def slopes(self) -> Floats:
         """(K-1, K-1): d rates[1:] / d shift."""
-        inner = self.shares[:, 1:]
-        share = self.counts / self.counts.sum()
-        out: Floats = np.diag(share @ inner) - (inner * share[:, None]).T @ inner
-        return out
+        return mean_slopes(self.shares, self.counts)
 
     def covariance(self) -> Floats:
         """(K-1, K-1) of rates[1:], from drift where past rounds show it, and from labelers' own moves."""

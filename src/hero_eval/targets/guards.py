@@ -222,10 +222,10 @@ def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> 
         + (f" ({max(implied.min(), 0):.2f} to {min(implied.max(), 1):.2f})" if len(implied) > 1 else ""),
         "skills": "some labelers agree with the others more, or less, than they did",
     }[least]
-    known = fit.between is not None and fit.between.drift.known
+    drift = None if fit.between is None else fit.between.drift
     done = (
-        "the interval allows for the drift that past rounds show"
-        if known
+        f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
+        if drift is not None and drift.counts
         else "the interval does not allow for it: have some items of this round answered by an expert, and use hero3"
     )
     message = (

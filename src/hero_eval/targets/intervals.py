@@ -21,6 +21,7 @@ from hero_eval.estimate import Influence
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import ANCHORED, Fit
 from hero_eval.methods.stage_b import carry
+from hero_eval.model.between import drift_steps
 from hero_eval.model.em import gold_counts
 from hero_eval.model.joint import Joint, profile, stack
 from hero_eval.model.patterns import Floats
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
 SAFE_CLUSTERS = 20
+_DRIFT_POINTS = 41
 
 
 def gold_freedom(n_gold: float, n_classes: int) -> float:
@@ -73,14 +75,15 @@ def interval_kind(
 
 def _without_drift(asked: str, fits: Sequence[Fit]) -> list[Finding]:
     """Kinds that resample or look at the current items alone know nothing of how rounds differ."""
-    sizes = [fit.between.drift.size for fit in fits if fit.between is not None and fit.between.drift.known]
-    if asked not in ("bootstrap", "paper") or not sizes:
+    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.counts]
+    if asked not in ("bootstrap", "paper") or not drifts:
         return []
+    size = max(drift.size for drift in drifts)
     message = (
-        f"past rounds drift by {max(sizes):.2f} on the logit scale, which interval={asked!r} leaves out; the default "
-        "interval allows for it"
+        f"{'past rounds drift' if drifts[0].known else 'rounds may drift'} by {size:.2f} on the logit scale, which "
+        f"interval={asked!r} leaves out; the default interval allows for it"
     )
-    return [Finding("F311", message, {"drift_sd": max(sizes)})]
+    return [Finding("F311", message, {"drift_sd": size})]
 
 
 def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
@@ -166,6 +169,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
         shifted,
         centre=place(fit.inside),
         noise=noise,
+        steps=drift_steps(_DRIFT_POINTS),
         sizes=between.drift.sizes,
         weights=between.drift.weights,
         freedom=question.freedom,

@@ -246,7 +246,7 @@ class Question:
         curve: Curve | None = None
         if kind == "profile" and known:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
-        elif kind == "influence" and known and fit.between is not None and fit.between.drift.known:
+        elif kind == "influence" and known and fit.between is not None and fit.between.drift.counts:
             curve = drift_curve(self, fit, current, contrast, floor)
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from hero_eval.confidence import standard_quantile
 from hero_eval.engines.counting import is_large, tally_of
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Influence
 from hero_eval.methods.registry import Fit, all_methods
-from hero_eval.model.between import SIZE_SCALE, SIZES, Drift, own_excess
+from hero_eval.model.between import SIZES, Drift, drift_of, no_drift, own_excess
 from hero_eval.model.em import EMOptions
 from hero_eval.model.pastmean import past_mean
 from hero_eval.model.patterns import Floats, Ints
@@ -317,12 +316,10 @@ def common_drift(drift: Sequence[RoundDrift]) -> Drift:
     """The posterior of the shifts' size; each was measured against the mean of the other rounds, which moves too."""
     known = [one for one in drift if math.isfinite(one.shift) and math.isfinite(one.shift_error)]
     if len(known) < 2:
-        return Drift(np.zeros(1), np.ones(1), len(known))
+        return no_drift(len(known))
     shifts, errors = np.array([(one.shift, one.shift_error) for one in known]).T
     spread = errors[:, None] ** 2 + SIZES**2 * len(known) / (len(known) - 1)
-    heights = -0.5 * (np.log(spread) + shifts[:, None] ** 2 / spread).sum(axis=0)
-    heights += -0.5 * (SIZES / SIZE_SCALE) ** 2 + np.log(np.gradient(SIZES))
-    return Drift(SIZES, np.exp(heights - special.logsumexp(heights)), len(known))
+    return drift_of(-0.5 * (np.log(spread) + shifts[:, None] ** 2 / spread).sum(axis=0), len(known))
 
 
 @dataclass(frozen=True)

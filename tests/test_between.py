@@ -1,0 +1,184 @@
+"""What changes between rounds: a shift that is drift or not, what gold in the current round says, and what is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from make_rounds import codes, finding, round_of, some_gold
+from scipy import integrate, optimize, stats
+
+import hero_eval as hero
+from hero_eval.model.between import (
+    DRIFT_FREEDOM,
+    SIZES,
+    TYPICAL,
+    gold_shift,
+    label_shares,
+    learn_drift,
+    mean_slopes,
+    shifted,
+    split_shift,
+)
+from hero_eval.model.latent import log_shares
+from hero_eval.model.levels import LevelFit
+from hero_eval.round import Round
+
+Array = np.ndarray
+
+
+def slow_split(seen: float, reach: float, size: float) -> float:
+    """The mean of what rates moved, by quadrature: their move is Cauchy, the rest of what is seen is drift."""
+
+    def weight(move: float) -> float:
+        drift = stats.t.pdf((seen - move) / (reach * size), DRIFT_FREEDOM)
+        return float(drift / (1 + (move / TYPICAL) ** 2))
+
+    whole, first = (
+        integrate.quad(lambda m, power=power: m**power * weight(m), seen - 40, seen + 40, points=[0, seen], limit=500)[
+            0
+        ]
+        for power in (0, 1)
+    )
+    return float(first / whole)
+
+
+@settings(deadline=None, max_examples=15)
+@given(seen=st.floats(-4, 4), reach=st.floats(0.05, 1.0), size=st.floats(0.1, 0.6))
+def test_a_shift_is_split_as_by_quadrature(seen: float, reach: float, size: float) -> None:
+    """A model's gain would be taken for drift, or drift for a gain, by more than the stated distributions say."""
+    moved = split_shift(np.array([seen]), np.array([[reach]]), size)
+    assert moved[0] == pytest.approx(slow_split(seen, reach, size), abs=2e-4)
+
+
+def test_large_shifts_are_believed_and_small_ones_halved() -> None:
+    """A much better model would be told to be like the last one, or a wobble of the judges to be progress."""
+    kept = {seen: split_shift(np.array([seen]), np.eye(1))[0] / seen for seen in (0.1, 0.5, 1.0, 2.0, 4.0)}
+    assert list(kept.values()) == sorted(kept.values())
+    assert kept[0.1] == pytest.approx(0.51, abs=0.01)
+    assert kept[4.0] > 0.9
+    assert split_shift(np.array([0.3]), np.array([[0.05]]))[0] == pytest.approx(0.3, rel=0.02)  # labels tell well
+
+
+def test_no_class_is_first() -> None:
+    """With three classes the split would depend on the order of their names, or on the sign of the shift."""
+    seen, reach = np.array([0.4, -0.2]), np.array([[0.8, 0.1], [0.1, 0.6]])
+    moved = split_shift(seen, reach)
+    assert split_shift(-seen, reach) == pytest.approx(-moved)
+    assert split_shift(seen[::-1], reach[::-1, ::-1]) == pytest.approx(moved[::-1])
+    assert split_shift(np.zeros(2), reach) == pytest.approx([0.0, 0.0])
+
+
+def test_mean_slopes_are_derivatives() -> None:
+    """Drift would be carried to the rate by a wrong slope."""
+    rng = np.random.default_rng(0)
+    shares, counts = rng.dirichlet(np.ones(3), 20), rng.uniform(0.5, 2.0, 20)
+    numeric = np.stack(
+        [
+            (counts @ (shifted(shares, 1e-5 * e) - shifted(shares, -1e-5 * e)))[1:] / 2e-5 / counts.sum()
+            for e in np.eye(2)
+        ],
+        axis=1,
+    )
+    assert mean_slopes(shares, counts) == pytest.approx(numeric, abs=1e-8)
+
+
+# ------------------------------------------------------------------------------------------------ rounds
+
+
+def judged(
+    rng: np.random.Generator, n_past: int, *, drift: float, gold_now: float = 0.0, size: int = 160
+) -> tuple[list[Round], Round, float]:
+    """Five judges who see an item's quality with an error that they share; in each round all are stricter or milder."""
+    rounds = []
+    for number in range(n_past + 1):
+        quality = rng.normal(rng.normal(0.0, 0.6), 1.0, size)
+        truth = (quality > 0).astype(int)
+        seen = quality + rng.normal(0.0, 0.7, size) + rng.normal(0.0, drift)
+        labels = (seen[:, None] + rng.normal(0.0, 0.5, (size, 5)) > 0.2).astype(int)
+        gold = some_gold(rng, truth, 0.15 if number < n_past else gold_now)
+        shown = gold if number < n_past or gold_now else None
+        rounds.append(round_of(labels, shown, prefix=f"r{number}-", options={"classes": ["0", "1"]}))
+    return rounds[:-1], rounds[-1], float(truth.mean())
+
+
+def levels_of(past: list[Round], current: Round) -> LevelFit:
+    from hero_eval.targets.question import Options, ask
+
+    fit = ask([current], hero.fit_reliability(past), Options("hero3")).fits()[0]
+    assert fit.levels is not None
+    return fit.levels
+
+
+def test_one_past_round_leaves_the_drift_at_its_prior() -> None:
+    """With one past round judges who err together would be trusted to read every round alike."""
+    past, current, _ = judged(np.random.default_rng(1), 1, drift=0.0)
+    drift = learn_drift(levels_of(past, current))
+    assert not drift.known
+    assert drift.counts
+    assert drift.size == pytest.approx(1.0, abs=0.05)  # the root mean square of a half-normal distribution of scale 1
+    assert drift.sizes is SIZES
+
+
+def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[float, float, Array]:
+    """How often the interval covers, with its standard error, and the widths."""
+    covered, widths = [], []
+    for draw in range(draws):
+        past, current, rate = judged(np.random.default_rng([5, draw]), n_past, drift=drift, **options)
+        found = hero.estimate_rate(current, past, method="hero3")
+        low, high = found.interval()
+        covered.append(low <= rate <= high)
+        widths.append(high - low)
+    share = float(np.mean(covered))
+    return share, float(np.sqrt(max(share * (1 - share), 0.05) / draws)), np.array(widths)
+
+
+def test_one_past_round_covers_rounds_that_drift() -> None:
+    """The first evaluation after the first round would be far too sure of itself."""
+    share, error, widths = coverage(1, 0.35, 30)
+    assert share > 0.9 - error
+    assert widths.mean() < 0.75  # and it would say nothing at all if it were the whole range
+
+
+def test_what_gold_in_the_current_round_says_of_its_drift() -> None:
+    """Gold that shows the judges to be stricter now would not correct what their other labels say."""
+    past, current, _ = judged(np.random.default_rng(2), 3, drift=0.8, gold_now=0.2)
+    fit = levels_of(past, current)
+    use = fit.rows.known & fit.rows.is_current
+    offset, gold = np.log(label_shares(fit)[use]), fit.rows.patterns.gold[use]
+    counts = fit.rows.patterns.counts[use]
+
+    def height(shift: float) -> float:
+        logits = offset + np.array([0.0, shift])
+        picked = log_shares(logits, axis=1)[np.arange(len(gold)), gold]
+        return float(counts @ picked - 0.5 * shift**2 / 0.8**2)
+
+    best = optimize.minimize_scalar(lambda b: -height(b), bounds=(-5, 5), method="bounded", options={"xatol": 1e-9}).x
+    step = 1e-3
+    bend = -(height(best + step) - 2 * height(best) + height(best - step)) / step**2
+    shift, information = gold_shift(fit, 0.8)
+    assert shift == pytest.approx([best], abs=1e-5)
+    assert information == pytest.approx(bend - 0.8**-2, rel=1e-3)
+    blind = levels_of(past, judged(np.random.default_rng(2), 3, drift=0.8)[1])
+    assert gold_shift(blind, 0.8) == (pytest.approx([0.0]), 0.0)
+
+
+def test_gold_in_the_current_round_shortens_the_interval_and_covers() -> None:
+    """A team that pays for gold in the current round would see the same wide interval, or a wrong one."""
+    without, _, wide = coverage(2, 0.6, 10)
+    share, error, narrow = coverage(2, 0.6, 10, gold_now=0.2)
+    assert narrow.mean() < 0.75 * wide.mean()
+    assert min(share, without) > 0.9 - error
+
+
+def test_the_finding_says_whether_drift_is_allowed_for() -> None:
+    """The report would say that drift is not in an interval that allows for it."""
+    past, current, _ = judged(np.random.default_rng(3), 1, drift=0.3)
+    found = hero.estimate_rate(current, past, method="hero3")
+    assert finding(found, "F310").data == {"rounds": 1, "allowed": True}
+    assert "a usual one is allowed for" in finding(found, "F310").message
+    resampled = hero.estimate_rate(current, past, method="hero3", interval="bootstrap", replicates=50, seed=1)
+    assert "F311" in codes(resampled)
