@@ -38,6 +38,7 @@ from hero_eval.round import Round
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "results" / "real_rounds.csv"
+ONE_PAST = DOCS / "results" / "one_past_round.csv"
 PAGE = DOCS / "real-rounds.md"
 METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "history_mean", "hero1", "hero3")
 RATES = (0.02, 0.05, 0.10, 0.30)
@@ -321,7 +322,21 @@ def write_page() -> None:
 
 
 def sections(rows: Sequence[Row], markers: Any) -> dict[str, str]:
-    return {f"gold rate {rate:g}": rate_tables(rows, rate, markers) for rate in RATES}
+    by_rate = {f"gold rate {rate:g}": rate_tables(rows, rate, markers) for rate in RATES}
+    return {"one past round": one_past_table(read(ONE_PAST), markers), **by_rate}
+
+
+def one_past_table(rows: Sequence[Row], markers: Any) -> str:
+    """Each setting with |error|, coverage and score of hero3 with a single past round, and of what it would be else."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    lines = []
+    for setting in SETTINGS:
+        of = {row["method"]: row for row in rows if row["setting"] == setting}
+        for name, title in (("error", "mean \\|error\\|"), ("coverage", "covers"), ("score", "interval score")):
+            figures = [f"{float(of[m][name]):.3f}" if of[m][name] else "" for m in methods]
+            lines.append([setting, of[methods[0]]["estimates"], title, *figures])
+    table: str = markers.table(["setting", "estimates", "", *methods], lines, "lrl" + "r" * len(methods))
+    return table
 
 
 def rate_tables(rows: Sequence[Row], rate: float, markers: Any) -> str:

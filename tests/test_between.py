@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from make_rounds import codes, finding, round_of, some_gold
+from make_rounds import codes, finding, labels_of, round_of, some_gold
 from scipy import integrate, optimize, stats
 
 import hero_eval as hero
+from hero_eval.methods import hero3 as hero3_module
 from hero_eval.model.between import (
     DRIFT_FREEDOM,
     SIZES,
@@ -178,7 +179,52 @@ def test_the_finding_says_whether_drift_is_allowed_for() -> None:
     """The report would say that drift is not in an interval that allows for it."""
     past, current, _ = judged(np.random.default_rng(3), 1, drift=0.3)
     found = hero.estimate_rate(current, past, method="hero3")
-    assert finding(found, "F310").data == {"rounds": 1, "allowed": True}
-    assert "a usual one is allowed for" in finding(found, "F310").message
+    said = finding(found, "F310")
+    assert (said.data["rounds"], said.data["assumed"]) == (1, True)
+    assert "a usual one is assumed, which takes a part of the shift" in said.message
+    assert abs(said.data["by_labels"][1] - found.value) > 0.001
     resampled = hero.estimate_rate(current, past, method="hero3", interval="bootstrap", replicates=50, seed=1)
     assert "F311" in codes(resampled)
+
+
+# ------------------------------------------------------------------------------------------------ who is compared
+
+
+def test_only_a_whole_round_by_itself_is_compared_with_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flagged items differ from a past round because they were flagged, and two models share their judges' drift:
+    precision would be drawn to the past rate, and a difference of two models shrink."""
+    splits = []
+
+    def watched(seen: Array, *reach: Any) -> Array:
+        splits.append(seen)
+        return split_shift(seen, *reach)
+
+    monkeypatch.setattr(hero3_module, "split_shift", watched)
+    rng = np.random.default_rng(4)
+    past, current, _ = judged(rng, 1, drift=0.0)
+    other = round_of(labels_of(judged(rng, 1, drift=0.0)[1]), prefix="r1-", options={"classes": ["0", "1"]})
+    kind = ["a" if number % 3 else "b" for number in range(current.n_items)]
+    parted = round_of(labels_of(current), columns={"kind": kind}, options={"classes": ["0", "1"]})
+    assert "F204" in codes(hero.estimate_difference(current, other, past, method="hero3"))
+    hero.estimate_rate(parted, past, method="hero3", by="kind")
+    assert splits == []
+    hero.estimate_rate(parted, past, method="hero3")
+    assert len(splits) > 0
+
+
+def test_replicates_without_the_past_round_are_no_error() -> None:
+    """A bootstrap over few clusters would stop, or lose replicates, where no cluster of history is drawn."""
+    past, current, _ = judged(np.random.default_rng(6), 1, drift=0.0, size=90)
+    rounds = [
+        round_of(
+            labels_of(one),
+            one.gold if number == 0 else None,
+            columns={"cl": [f"{number}-{item % 3}" for item in range(one.n_items)]},
+            prefix=f"r{number}-",
+            options={"classes": ["0", "1"]},
+        )
+        for number, one in enumerate((past[0], current))
+    ]
+    settings = {"cluster": "cl", "interval": "bootstrap", "replicates": 60, "seed": 0}
+    found = hero.estimate_rate(rounds[1], rounds[0], method="hero3", **settings)
+    assert np.isfinite(found.interval()).all()

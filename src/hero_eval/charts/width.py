@@ -62,11 +62,13 @@ APART = (
 def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     """The sources of the variance, largest first; none if nothing is known of it.
 
-    Drift between rounds that nobody could measure has no part: it is not in the interval.
+    Drift between rounds that is not in the interval has no part, be it that nobody could measure it or that the kind
+    of interval leaves it out.
     """
     found = {source: part for source, part in result.influence.variance_by_source().items() if math.isfinite(part)}
-    if not drift_is_in(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values()):
-        found.pop("rounds")
+    left_out = any(finding.code == "F311" for finding in result.findings)
+    if left_out or (not drift_is_in(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values())):
+        found.pop("rounds", None)
     total = sum(found.values())
     if math.isnan(result.value) or total <= 0:
         return ()
@@ -80,7 +82,8 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
 
 def drift_is_in(result: Estimate) -> bool:
     """Whether the interval allows for drift, be it one that past rounds show or a usual one."""
-    return all(finding.code != "F310" or finding.data.get("allowed") for finding in result.findings)
+    found = {finding.code: finding for finding in result.findings}
+    return "F311" not in found and ("F310" not in found or bool(found["F310"].data.get("assumed")))
 
 
 def shortening(parts: tuple[WidthPart, ...]) -> str:
@@ -111,7 +114,9 @@ def width(result: Estimate) -> Chart:
     title = f"{_mostly(parts)}"
     low, high = result.interval()
     subtitle = f"Where the {words.percent(result.level)} interval from {low:.3f} to {high:.3f} gets its width"
-    subtitle += "" if drift_is_in(result) else "; drift between rounds is not known and not in it"
+    if not drift_is_in(result):
+        known = "" if any(finding.code == "F311" for finding in result.findings) else "not known and "
+        subtitle += f"; drift between rounds is {known}not in it"
     chart = titled(alt.layer(bars, told), title, subtitle, width=360, height={"step": 30})
     return Chart(title, columns, chart)
 

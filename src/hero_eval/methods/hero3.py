@@ -49,6 +49,7 @@ class Fitted:
     over_both: bool
     findings: tuple[Finding, ...]
     ready: Covariates | None = None
+    alone: bool = True
 
     @cached_property
     def drift(self) -> Drift:
@@ -128,7 +129,7 @@ def _fitted(evidence: Evidence) -> Fitted:
         warm = evidence.warm_levels
         ready = _ready(wide) if warm.rows.covariates.shape[1] else None
         again = fit_levels(gather_rows(wide, evidence.n_classes, ready), warm.shape, wide.groups, _OPTIONS, warm=warm)
-        return Fitted(again, evidence.over_both, (), ready)
+        return Fitted(again, evidence.over_both, (), ready, evidence.alone)
     plain = gather_rows(wide, evidence.n_classes)
     chosen = choose_levels(plain, wide.groups, evidence)
     ready = None if wide.covariates is None else _ready(wide)
@@ -139,17 +140,17 @@ def _fitted(evidence: Evidence) -> Fitted:
         fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
     fit = read_in_context(fit, _OPTIONS)
     if ready is None or wide.covariates is None:
-        return Fitted(fit, False, ())
+        return Fitted(fit, False, (), alone=evidence.alone)
     if not ready.kept:
         names = list(wide.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
-        return Fitted(fit, False, (Finding("F401", message, {"columns": names}),))
+        return Fitted(fit, False, (Finding("F401", message, {"columns": names}),), alone=evidence.alone)
     shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:
         message = shift.message.split(", which")[0] + "; class rates were averaged over the current round's items only"
         found.append(Finding("F403", message, shift.data))
-    return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready)
+    return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready, evidence.alone)
 
 
 def _ready(wide: Wide) -> Covariates:
@@ -173,6 +174,8 @@ class Measured:
     rates: Floats
     direct: Floats  # (P, K-1) per unit of weight
     gradient: Floats  # (p, K-1)
+    here: Floats  # (p, K-1): the gradient through the current rows alone
+    by_labels: Floats  # (K,): the rates if no part of their shift were taken for drift
 
 
 def _averaged(fitted: Fitted, in_scope: Floats) -> tuple[Floats, Floats]:
@@ -193,11 +196,9 @@ def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
     if lean is None:
         return here
     there = _measure_mean(fitted, fitted.shares, lean.past)
-    direct, gradient = (
-        now @ lean.by_current.T + before @ lean.by_past.T
-        for now, before in ((here.direct, there.direct), (here.gradient, there.gradient))
-    )
-    return Measured(lean.rates, direct, gradient)
+    direct = here.direct @ lean.by_current.T + there.direct @ lean.by_past.T
+    now, before = here.gradient @ lean.by_current.T, there.gradient @ lean.by_past.T
+    return Measured(lean.rates, direct, now + before, now, here.rates)
 
 
 def _measure_mean(fitted: Fitted, shares: Floats, weight: Floats) -> Measured:
@@ -209,7 +210,7 @@ def _measure_mean(fitted: Fitted, shares: Floats, weight: Floats) -> Measured:
     pull = (weight / total)[:, None, None] * each
     gradient = information.prior_gradient(pull, rows.n_rounds - 1) if fitted.over_both else information.gradient(pull)
     direct = np.where((weight > 0)[:, None], (shares - rates)[:, 1:], 0.0) / total
-    return Measured(rates, direct, gradient)
+    return Measured(rates, direct, gradient, gradient, rates)
 
 
 def _by_shares(shares: Floats, moved: Floats) -> Floats:
@@ -235,30 +236,34 @@ class Lean:
 
 
 def _lean(fitted: Fitted, rates: Floats) -> Lean | None:
-    """None where several past rounds show drift, where labelers err each by itself, and on an edge."""
+    """None where several past rounds show drift, where labelers err each by itself, and where one class is all."""
     fit, rows = fitted.fit, fitted.fit.rows
     with_gold = np.unique(rows.round[rows.known & ~rows.is_current])
-    if fit.shape.n_levels == 0 or len(with_gold) != 1:
+    if not fitted.alone or fit.shape.n_levels == 0 or len(with_gold) != 1:
         return None
     counts = rows.patterns.counts
     past, now = counts * (rows.round == with_gold[0]), counts * rows.is_current
-    if _on_edge(rates, float(now.sum())):
+    if past.sum() == 0.0 or np.sum(rates * now.sum() >= EDGE_ITEMS) < 2:
         return None
-    before = past @ fit.shares / past.sum()
-    before = edge_point(before, float(past.sum())) if _on_edge(before, float(past.sum())) else before
-    seen = _log_ratios(rates) - _log_ratios(before)
-    reach = _log_slopes(rates) @ mean_slopes(fitted.shares, now)
+    before, after = _inside(past @ fit.shares / past.sum(), float(past.sum())), _inside(rates, float(now.sum()))
+    seen = _log_ratios(after) - _log_ratios(before)
+    reach = _log_slopes(after) @ mean_slopes(fitted.shares, now)
     size = TYPICAL / float(np.sqrt(1.0 + TYPICAL**2 * fitted.seen[1]))
     kept = _log_ratios(before) + split_shift(seen, reach, size)
     by_shift = split_slopes(seen, reach, size)
     found = np.exp(log_shares(np.concatenate([[0.0], kept]), axis=0))
     back = np.linalg.inv(_log_slopes(found))
     by_past = back @ (np.eye(len(seen)) - by_shift) @ _log_slopes(before)
-    return Lean(found, past, back @ by_shift @ _log_slopes(rates), by_past)
+    return Lean(found, past, back @ by_shift @ _log_slopes(after), by_past)
 
 
 def _on_edge(rates: Floats, n_items: float) -> bool:
     return bool(rates.min() * n_items < EDGE_ITEMS)
+
+
+def _inside(rates: Floats, n_items: float) -> Floats:
+    """The rates, or just off the edge where they lie on it."""
+    return edge_point(rates, n_items) if _on_edge(rates, n_items) else rates
 
 
 def _log_ratios(rates: Floats) -> Floats:
@@ -272,8 +277,11 @@ def _log_slopes(rates: Floats) -> Floats:
     return out
 
 
-def _own_covariance(fit: LevelFit, gradient: Floats) -> tuple[Floats, float]:
-    """(K-1, K-1): what the current labelers' moves against each other add, and their variance beyond past rounds'."""
+def _own_covariance(fit: LevelFit, here: Floats, gradient: Floats) -> tuple[Floats, float]:
+    """(K-1, K-1): what the current labelers' moves against each other add, and their variance beyond past rounds'.
+
+    The moves reach the rates through the current rows' own shares (`here`) and through all parameters (`gradient`).
+    """
     excess, _ = own_excess(fit)
     if excess == 0.0:
         return np.zeros((gradient.shape[1],) * 2), 0.0
@@ -284,7 +292,7 @@ def _own_covariance(fit: LevelFit, gradient: Floats) -> tuple[Floats, float]:
         place = column * n_basis
         shift[place : place + (1 if fit.shape.n_levels else n_basis), column] = 1.0
     now = information.of_rows(fit.rows.is_current)
-    along = shift.T @ (gradient - now @ information.solve(gradient))
+    along = shift.T @ (here - now @ information.solve(gradient))
     return excess * along.T @ along, excess
 
 
@@ -300,10 +308,10 @@ def _spread_covariance(fit: LevelFit, gradient: Floats) -> Floats:
     return out
 
 
-def _between(fitted: Fitted, gradient: Floats) -> tuple[Between, float]:
+def _between(fitted: Fitted, measured: Measured) -> tuple[Between, float]:
     fit = fitted.fit
-    own, excess = _own_covariance(fit, gradient)
-    own = own + _spread_covariance(fit, gradient)
+    own, excess = _own_covariance(fit, measured.here, measured.gradient)
+    own = own + _spread_covariance(fit, measured.gradient)
     here = fit.rows.is_current
     drift = fitted.drift.after(fitted.seen[1])
     return Between(drift, fitted.shares[here], fit.rows.patterns.counts[here], own), excess
@@ -339,22 +347,21 @@ def hero3(evidence: Evidence) -> Fit:
     fit = fitted.fit
     measured = _measure(fitted, _scope(wide, fit))
     by_item = _influences(fitted, measured.direct, measured.gradient)
-    between, excess = _between(fitted, measured.gradient)
+    between, excess = _between(fitted, measured)
     found = measured.rates
     n_history = wide.n_history
     n_items = float(wide.current.total)
     edge = _on_edge(found, n_items)
-    inside = edge_point(found, n_items) if edge else found
     return Fit(
         rates=found,
-        inside=inside,
+        inside=_inside(found, n_items),
         current=by_item[n_history:],
         history=by_item[:n_history],
         paper=fit.rows.patterns.to_items(measured.direct)[n_history:],
         on_edge=edge,
         on_all=True,
         report=fit.report,
-        findings=(*fitted.findings, *_findings(fitted, wide, between, excess)),
+        findings=(*fitted.findings, *_findings(fitted, wide, measured, between, excess)),
         between=between,
         levels=fit,
         over_both=fitted.over_both,
@@ -371,7 +378,7 @@ def _scope(wide: Wide, fit: LevelFit) -> Floats:
     return scope
 
 
-def _findings(fitted: Fitted, wide: Wide, between: Between, excess: float) -> list[Finding]:
+def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, excess: float) -> list[Finding]:
     fit = fitted.fit
     found = []
     if fit.information.is_weak:
@@ -388,11 +395,7 @@ def _findings(fitted: Fitted, wide: Wide, between: Between, excess: float) -> li
     if wide.n_strangers:
         found.append(_stranger_finding(fit, wide))
     if not between.drift.known:
-        message = (
-            f"{between.drift.n_rounds} past round with gold cannot show how far rounds drift: drift is unknown and "
-            + ("a usual one is allowed for" if between.drift.counts else "not in the interval")
-        )
-        found.append(Finding("F310", message, {"rounds": between.drift.n_rounds, "allowed": between.drift.counts}))
+        found.append(_unknown_drift(measured, between.drift))
     if excess > 0 and np.sqrt(between.own.max()) > 0.01:
         message = (
             f"the current labelers moved against each other by more than past rounds did (sd {np.sqrt(excess):.2f} on "
@@ -400,6 +403,16 @@ def _findings(fitted: Fitted, wide: Wide, between: Between, excess: float) -> li
         )
         found.append(Finding("F207", message, {"excess_sd": float(np.sqrt(excess))}))
     return found
+
+
+def _unknown_drift(measured: Measured, drift: Drift) -> Finding:
+    taken = bool(np.abs(measured.rates - measured.by_labels).max() > 0.0)
+    done = "not in the interval"
+    if drift.counts:
+        done = "a usual one is assumed" + (", which takes a part of the shift that labels show" if taken else "")
+    message = f"{drift.n_rounds} past round with gold cannot show how far rounds drift: drift is unknown and {done}"
+    data = {"rounds": drift.n_rounds, "assumed": drift.counts}
+    return Finding("F310", message, {**data, "by_labels": measured.by_labels.tolist()} if taken else data)
 
 
 def _stranger_finding(fit: LevelFit, wide: Wide) -> Finding:

@@ -94,7 +94,9 @@ class CountedCovariates:
 class Evidence:
     """All that a method may use.
 
-    `current` holds the labels of labelers that history knows, `current_all` every label of the current round.
+    `current` holds the labels of labelers that history knows, `current_all` every label of the current round. `alone`
+    tells that this is a whole round, and the only one that is asked about: parts of a round differ from history because
+    they are parts, and two rounds of the same labelers differ from it by the same drift.
     """
 
     n_classes: int
@@ -112,6 +114,7 @@ class Evidence:
     wide: Wide | None = None
     warm_levels: LevelFit | None = None
     over_both: bool = False
+    alone: bool = True
 
     @cached_property
     def anchored(self) -> HistoryFit:

@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 
 from hero_eval.model.latent import log_shares
 from hero_eval.model.levels import LevelFit, answer_logs
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints
 
 SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5])
 SIZE_SCALE = 1.0  # of the half-normal prior
@@ -73,22 +73,27 @@ def label_shares(fit: LevelFit) -> Floats:
 
 
 def learn_drift(fit: LevelFit) -> Drift:
-    """The posterior of the drift's size, from the past rounds' gold.
+    """The posterior of the drift's size, from the gold of past rounds, and of the current one if it has any.
 
     One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
     drift that they share, and there is none.
     """
     rows = fit.rows
-    use = rows.known & ~rows.is_current
-    names, number = np.unique(rows.round[use], return_inverse=True)
+    n_past = len(np.unique(rows.round[rows.known & ~rows.is_current]))
+    if n_past < 2 and fit.shape.n_levels == 0:
+        return no_drift(n_past)
+    names, number = np.unique(rows.round[rows.known], return_inverse=True)
     heights = np.zeros(len(SIZES))
     if len(names) >= 2:
-        offset = np.log(label_shares(fit)[use])
-        counts, gold = rows.patterns.counts[use], rows.patterns.gold[use]
+        offset, gold, counts = _gold_rows(fit, rows.known)
         heights = np.array([_marginal(offset, gold, number, counts, size) for size in SIZES])
-    elif fit.shape.n_levels == 0:
-        return no_drift(len(names))
     return drift_of(heights, len(names))
+
+
+def _gold_rows(fit: LevelFit, use: Bools) -> tuple[Floats, Ints, Floats]:
+    """Of rows with gold: their class logits by labels alone, their gold, and as how many items they count."""
+    patterns = fit.rows.patterns
+    return np.log(label_shares(fit)[use]), patterns.gold[use], patterns.counts[use]
 
 
 def no_drift(n_rounds: int) -> Drift:
@@ -103,15 +108,14 @@ def drift_of(heights: Floats, n_rounds: int) -> Drift:
 
 def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
     """What gold in the current round says of its drift, of standard deviation `size`: its mean (K-1,) beyond what the
-    fit makes of that gold, and the gold's information."""
+    fit makes of that gold, and the gold's information on the class of which it tells least."""
     rows = fit.rows
     use = rows.known & rows.is_current
     if size == 0.0 or not use.any():
         return np.zeros(rows.n_classes - 1), 0.0
-    offset = np.log(label_shares(fit)[use])
-    counts, gold = rows.patterns.counts[use], rows.patterns.gold[use]
+    offset, gold, counts = _gold_rows(fit, use)
     at, _, hessian = _peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
-    return at[:, 0], float(np.trace(hessian)) / len(hessian) - size**-2.0
+    return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
 
 
 def shifted(shares: Floats, shift: Floats) -> Floats:

@@ -366,9 +366,13 @@ class Information:
         Among very many labelers a few still creep towards a bound when all else rests. The rate hardly depends on
         them, but there the likelihood bends the wrong way, so that H has no inverse.
         """
-        out = np.full_like(right, np.nan)
+        out, tried = np.full_like(right, np.nan), list[int]()
         for most in _RESTS:
-            out = solve_by_products(self.product, partial(self._nearby, self._unrest <= most), right)
+            resting = self._unrest <= most
+            if int(resting.sum()) in tried:  # the bounds fall, so these are the same labelers
+                continue
+            tried.append(int(resting.sum()))
+            out = solve_by_products(self.product, partial(self._nearby, resting), right)
             if np.isfinite(out).all():
                 break
         return out

@@ -80,8 +80,8 @@ def _without_drift(asked: str, fits: Sequence[Fit]) -> list[Finding]:
         return []
     size = max(drift.size for drift in drifts)
     message = (
-        f"{'past rounds drift' if drifts[0].known else 'rounds may drift'} by {size:.2f} on the logit scale, which "
-        f"interval={asked!r} leaves out; the default interval allows for it"
+        f"this round's labels may have drifted by {size:.2f} on the logit scale, which interval={asked!r} leaves out; "
+        "the default interval allows for it"
     )
     return [Finding("F311", message, {"drift_sd": size})]
 

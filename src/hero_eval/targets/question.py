@@ -370,6 +370,8 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         _count_current(one, reliability, classes, method, options, None if columns is None else columns[position])
         for position, one in enumerate(rounds)
     )
+    if len(rounds) > 1 or split is not None:
+        prepared = tuple(replace(one, evidence=replace(one.evidence, alone=False)) for one in prepared)
     past_clusters, remarks = clusters_of_history(past, options.cluster)
     found = (
         *chosen,

@@ -258,7 +258,8 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
     low, high = quantity.bounds
     n_gold = seen.n_gold
     inside = (seen.mean * n_gold + (low + high) / 2) / (n_gold + 1)  # off the ends, where no shift leads
-    target = min(max(start + inside - estimate.value, low + 1e-6), high - 1e-6)
+    beside = start - estimate.value if fit.over_both else 0.0  # averages over both rounds' items are of other items
+    target = min(max(inside + beside, low + 1e-6), high - 1e-6)
 
     def gap(step: float) -> float:
         return float(quantity.contrast @ between.moved(step * direction)) - target
