@@ -95,7 +95,7 @@ FINDINGS: Mapping[str, str] = {
     "F307": "Add gold of the class that is missing.",
     "F308": "Use a method that uses gold, if there is any.",
     "F309": "Nothing, if the profile interval was used; else take the interval as a lower bound of the doubt.",
-    "F310": "Keep at least two past rounds with gold apart, each as a round of its own.",
+    "F310": "Have an expert answer some items of the current round; keep two or more past rounds with gold apart.",
     "F311": "Leave `interval` out, or ask for `influence`.",
     "F401": "Nothing, unless you expected the column to vary.",
     "F402": "Nothing; fill the gaps if there are many.",
