@@ -43,7 +43,7 @@ PAGE = DOCS / "real-rounds.md"
 METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "history_mean", "hero1", "hero3")
 RATES = (0.02, 0.05, 0.10, 0.30)
 LEAST_DRAWS = 10
-DRAWS = {"dices350": 100}  # two rounds only: ten draws would leave a tenth of the mean error to chance
+DRAWS = {("dices350", 0.10): 100}  # two rounds only: ten draws would leave a tenth of the mean error to chance
 SETTINGS: Mapping[str, tuple[str, str]] = {  # the set of current rounds, and the set of past ones
     "tqa v1": ("tqa v1", "tqa v1"),
     "tqa v2": ("tqa v2", "tqa v2"),
@@ -99,7 +99,7 @@ def main() -> None:
         jobs = [
             Job(setting, rate, draw, tuple(asked.methods))
             for rate, setting in product(asked.rates, asked.settings)
-            for draw in range(asked.draws or DRAWS.get(setting, LEAST_DRAWS))
+            for draw in range(asked.draws or DRAWS.get((setting, rate), LEAST_DRAWS))
         ]
         outcomes = merged(earlier(asked.add), run(jobs, asked.jobs))
         if asked.raw is not None:
@@ -112,7 +112,7 @@ def main() -> None:
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rates", type=float, nargs="+", default=list(RATES), help="shares of past items with gold")
-    usual = ", ".join(f"{count} of {setting}" for setting, count in DRAWS.items())
+    usual = ", ".join(f"{count} of {setting} at {rate:g}" for (setting, rate), count in DRAWS.items())
     parser.add_argument("--draws", type=int, help=f"draws of gold (else {LEAST_DRAWS}; {usual})")
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
@@ -332,7 +332,7 @@ def one_past_table(rows: Sequence[Row], markers: Any) -> str:
     lines = []
     for setting in SETTINGS:
         of = {row["method"]: row for row in rows if row["setting"] == setting}
-        for name, title in (("error", "mean \\|error\\|"), ("coverage", "covers"), ("score", "interval score")):
+        for name, title in (("error", "mean absolute error"), ("coverage", "covers"), ("score", "interval score")):
             figures = [f"{float(of[m][name]):.3f}" if of[m][name] else "" for m in methods]
             lines.append([setting, of[methods[0]]["estimates"], title, *figures])
     table: str = markers.table(["setting", "estimates", "", *methods], lines, "lrl" + "r" * len(methods))
