@@ -228,3 +228,27 @@ def test_replicates_without_the_past_round_are_no_error() -> None:
     settings = {"cluster": "cl", "interval": "bootstrap", "replicates": 60, "seed": 0}
     found = hero.estimate_rate(rounds[1], rounds[0], method="hero3", **settings)
     assert np.isfinite(found.interval()).all()
+
+
+def test_backtests_measure_drift_before_it_is_allowed_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two rounds a backtest would report less drift than there was, by the part that the estimate took off."""
+    (one,), other, _ = judged(np.random.default_rng(8), 1, drift=0.5, gold_now=0.3)
+    shifts = [[seen.shift for seen in hero.backtest([one, other], methods=["hero3"]).drift]]
+    monkeypatch.setattr(hero3_module, "split_shift", lambda seen, *_: seen)
+    shifts.append([seen.shift for seen in hero.backtest([one, other], methods=["hero3"]).drift])
+    assert len(shifts[0]) == 2
+    assert shifts[0] == pytest.approx(shifts[1], abs=1e-6)
+
+
+def test_a_class_that_nobody_uses_changes_little() -> None:
+    """A class without items would turn off what is done about drift for all others."""
+    past, current, _ = judged(np.random.default_rng(9), 1, drift=0.4)
+    found = []
+    for classes in (["0", "1"], ["0", "1", "2"]):
+        rounds = [
+            round_of(labels_of(each), gold, prefix=f"r{number}-", options={"classes": classes})
+            for number, (each, gold) in enumerate(((past[0], past[0].gold), (current, None)))
+        ]
+        found.append(hero.estimate_rate(rounds[1], rounds[0], positive="1", method="hero3"))
+    assert all("by_labels" in finding(one, "F310").data for one in found)
+    assert found[1].value == pytest.approx(found[0].value, abs=0.02)
