@@ -12,19 +12,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
-import sys
-import time
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from real_rounds import ONE_PAST, SETTINGS, THREADS, Job, Outcome, estimate, learned, write_page, write_rows
+from real_rounds import ONE_PAST, SETTINGS, Job, Outcome, estimate, learned, run, write_page, write_rows
 from real_sets import find_data, parts_of
 
 from hero_eval.model.between import no_drift
@@ -78,16 +73,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--output", type=Path, default=ONE_PAST)
     asked = parser.parse_args()
-    for name in THREADS:
-        os.environ[name] = "1"
     times = {setting: 4 if setting == "dices350" else 1 for setting in SETTINGS}  # it has two rounds only
     jobs = [Job(setting, asked.rate, draw, ()) for setting in SETTINGS for draw in range(asked.draws * times[setting])]
-    started = time.monotonic()
-    outcomes: list[Outcome] = []
-    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        for count, done in enumerate(as_completed([pool.submit(play, job) for job in jobs]), 1):
-            outcomes += done.result()
-            print(f"{count}/{len(jobs)}  {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    outcomes = run(jobs, asked.jobs, play)
     write_rows(asked.output, list(rows(outcomes, asked.rate)))
     if asked.output == ONE_PAST:
         write_page()

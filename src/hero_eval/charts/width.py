@@ -66,8 +66,9 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     of interval leaves it out.
     """
     found = {source: part for source, part in result.influence.variance_by_source().items() if math.isfinite(part)}
-    left_out = any(finding.code == "F311" for finding in result.findings)
-    if left_out or (not drift_is_in(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values())):
+    if _leaves_drift_out(result) or (
+        not drift_is_in(result) and found.get("rounds", math.inf) < 0.005 * sum(found.values())
+    ):
         found.pop("rounds", None)
     total = sum(found.values())
     if math.isnan(result.value) or total <= 0:
@@ -82,8 +83,14 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
 
 def drift_is_in(result: Estimate) -> bool:
     """Whether the interval allows for drift, be it one that past rounds show or a usual one."""
-    found = {finding.code: finding for finding in result.findings}
-    return "F311" not in found and ("F310" not in found or bool(found["F310"].data.get("assumed")))
+    if _leaves_drift_out(result):
+        return False
+    return all(finding.code != "F310" or finding.data.get("assumed") for finding in result.findings)
+
+
+def _leaves_drift_out(result: Estimate) -> bool:
+    """Whether the kind of interval that was asked for does."""
+    return any(finding.code == "F311" for finding in result.findings)
 
 
 def shortening(parts: tuple[WidthPart, ...]) -> str:
@@ -115,7 +122,7 @@ def width(result: Estimate) -> Chart:
     low, high = result.interval()
     subtitle = f"Where the {words.percent(result.level)} interval from {low:.3f} to {high:.3f} gets its width"
     if not drift_is_in(result):
-        known = "" if any(finding.code == "F311" for finding in result.findings) else "not known and "
+        known = "" if _leaves_drift_out(result) else "not known and "
         subtitle += f"; drift between rounds is {known}not in it"
     chart = titled(alt.layer(bars, told), title, subtitle, width=360, height={"step": 30})
     return Chart(title, columns, chart)

@@ -22,6 +22,7 @@ from hero_eval.model.between import (
     Drift,
     gold_shift,
     learn_drift,
+    left_of,
     mean_slopes,
     own_excess,
     shifted,
@@ -248,7 +249,7 @@ def _lean(fitted: Fitted, rates: Floats) -> Lean | None:
     before, after = _inside(past @ fit.shares / past.sum(), float(past.sum())), _inside(rates, float(now.sum()))
     seen = _log_ratios(after) - _log_ratios(before)
     reach = _log_slopes(after) @ mean_slopes(fitted.shares, now)
-    size = TYPICAL / float(np.sqrt(1.0 + TYPICAL**2 * fitted.seen[1]))
+    size = float(left_of(np.array(TYPICAL), fitted.seen[1]))
     kept = _log_ratios(before) + split_shift(seen, reach, size)
     by_shift = split_slopes(seen, reach, size)
     found = np.exp(log_shares(np.concatenate([[0.0], kept]), axis=0))

@@ -52,7 +52,7 @@ class Drift:
 
     def after(self, information: float) -> Drift:
         """What is left of it once gold of that information has shown the round's own."""
-        return replace(self, sizes=self.sizes / np.sqrt(1.0 + self.sizes**2 * information))
+        return replace(self, sizes=left_of(self.sizes, information))
 
     @property
     def counts(self) -> bool:
@@ -63,6 +63,12 @@ class Drift:
     def size(self) -> float:
         """The root mean square."""
         return float(np.sqrt(self.weights @ self.sizes**2))
+
+
+def left_of(sizes: Floats, information: float) -> Floats:
+    """Standard deviations of drifts after gold of that information has shown them."""
+    out: Floats = sizes / np.sqrt(1.0 + sizes**2 * information)
+    return out
 
 
 def label_shares(fit: LevelFit) -> Floats:
@@ -288,7 +294,7 @@ class Between:
         return mean_slopes(self.shares, self.counts)
 
     def covariance(self) -> Floats:
-        """(K-1, K-1) of rates[1:], from drift where past rounds show it, and from labelers' own moves."""
+        """(K-1, K-1) of rates[1:], from drift and from labelers' own moves."""
         slopes = self.slopes()
         out: Floats = self.own + self.drift.size**2 * slopes @ slopes.T
         return out
