@@ -305,8 +305,7 @@ def _spread_covariance(fit: LevelFit, gradient: Floats) -> Floats:
     """
     answers, information = fit.point.answers, fit.information
     pull = information.solve(gradient)[: information.n_answers].reshape(len(answers), answers[0].size, -1)
-    out: Floats = np.einsum("jac,jab,jbd->cd", pull, fit.prior.answer_precision, pull)
-    return out
+    return fit.prior.pooling.covariance(pull)
 
 
 def _between(fitted: Fitted, measured: Measured) -> tuple[Between, float]:
