@@ -42,7 +42,7 @@ from hero_eval.model.em import EMOptions, EMReport, climb, gold_counts
 from hero_eval.model.halves import labels_of, typical_labels
 from hero_eval.model.latent import log_shares, share_out
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
-from hero_eval.model.pooling import LEAST_SPREAD, Pooling, labeler_scores, overdispersion
+from hero_eval.model.pooling import LEAST_SPREAD, Pooling, labeler_scores, thin_spread
 
 PULL = 1.0
 TILT_SD = 1.0
@@ -702,10 +702,7 @@ def _warm_step(
         covariance = LEAST_SPREAD * np.eye(flat.shape[1])
     else:
         scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
-        if thin == _POOLED_STEPS:
-            covariance = np.diag(overdispersion(*scores))
-        else:
-            covariance = _spread(flat[own] - mean[own], scores[1][own] + prior.answer_precision[own])
+        covariance = thin_spread(*scores, (flat - mean)[own] if thin > _POOLED_STEPS else None, prior.answer_precision)
     classes, class_hessian = _class_newton(rows, shape, at, prior, post)
     levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
     class_mean, class_precision = _class_prior(

@@ -27,6 +27,7 @@ LEAST_SPREAD = 1e-3
 MOST_SPREAD = 4.0
 MEAN_SD = 5.0
 """Of a group's mean around 0: logits farther out are those of answers that are never given."""
+_CHANCE = 2.0
 _BLOCK = 200_000  # labels whose scores are held at a time
 
 
@@ -149,10 +150,29 @@ def overdispersion(sums: Floats, squares: Floats) -> Floats:
     """(w,): variances of labelers' numbers around their mean, at which the scores (J, w) and their squares were taken.
 
     For labelers that differ by little the expectation of  sum_j (s_j s_j' - O_j)  is  sum_j O_j V O_j:  the products of
-    pairs of labels by the same labeler. Solved for a diagonal V that is not negative.
+    pairs of labels by the same labeler. Solved for a diagonal V that is not negative, with the pairs taken at the lower
+    end of what chance leaves open: labelers are told apart where the labels show that they differ.
     """
     pairs = np.einsum("ja,ja->a", sums, sums) - np.einsum("jaa->a", squares)
     weight = np.einsum("jab,jab->ab", squares, squares)
     scale = np.sqrt(np.maximum(np.diag(weight), 1e-300))
-    found, _ = optimize.nnls(weight / np.outer(scale, scale), pairs / scale)
+    sure = pairs / scale - _CHANCE * np.sqrt(2.0)  # labelers that do not differ give pairs of standard error sqrt(2)
+    found, _ = optimize.nnls(weight / np.outer(scale, scale), sure)
     return np.clip(found / scale, LEAST_SPREAD, MOST_SPREAD)
+
+
+def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Floats) -> Floats:
+    """(w, w): the covariance of labelers with few labels: a first guess, or from how far they are off (gap).
+
+    A number of which labelers' own labels say less than their group's mean does is taken to be the same for all.
+    """
+    own = np.einsum("jaa->j", squares) > 0
+    if gap is None:
+        covariance = np.diag(overdispersion(sums, squares))
+    else:
+        covariance = (gap.T @ gap + np.linalg.inv(squares[own] + precision[own]).sum(axis=0)) / len(gap)
+    each = np.einsum("jaa->ja", squares)[own]
+    typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
+    apart = np.diag(covariance) * typical >= 1.0
+    covariance = np.where(np.outer(apart, apart), covariance, 0.0)
+    return covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))

@@ -33,6 +33,7 @@ INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
 SAFE_CLUSTERS = 20
 _DRIFT_POINTS = 41
+_UNSEEN_TICKS = 301
 
 
 def gold_freedom(n_gold: float, n_classes: int) -> float:
@@ -160,18 +161,25 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS))
+    if between.unseen is None:
+        where = np.vectorize(shifted)(drifts)
+    else:
+        direction = between.unseen.direction
+        drifts = drifts[:, :, None] + between.unseen.steps
+        ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
+        where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
     parts = question.influence(fit, current, contrast).parts
     items = Influence(tuple(part for part in parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
-        shifted,
+        where,
+        between.drift.weights,
+        middle=shifted(0.0),
         centre=place(fit.inside),
         noise=noise,
-        steps=drift_steps(_DRIFT_POINTS),
-        sizes=between.drift.sizes,
-        weights=between.drift.weights,
         freedom=question.freedom,
         bounds=(least, most),
         n_items=current.n_items(fit.on_all),
