@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TEST_PROCESSES ?= auto
 
-.PHONY: demo test browser docs lint studies bench clean help
+.PHONY: demo test test-portable browser docs lint studies bench clean help
 
 help:
 	@echo "make demo     run the main job on the built-in example"
 	@echo "make test     run all tests"
+	@echo "make test-portable  the tests that hold numbers, as another processor would run them"
 	@echo "make browser  what the tests in a browser need (chromium, axe-core)"
 	@echo "make docs     the site of the pages, in build/site"
 	@echo "make lint     formatting, style and types"
@@ -37,6 +38,9 @@ browser: $(READY)
 
 test: $(READY) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+
+test-portable: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/other_processor.py -m numbers -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
