@@ -48,6 +48,7 @@ def prose_of(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.numbers
 @named(run_blocks.PAGES)
 def test_examples_print_what_is_shown(page: Path) -> None:
     text = text_of(page)
@@ -89,6 +90,7 @@ class TestRunBlocks:
         assert run_blocks.refresh(page) == page
 
 
+@pytest.mark.numbers
 @pytest.mark.parametrize(
     ("page", "sections", "script"),
     [
@@ -104,6 +106,7 @@ def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, 
     assert markers.replaced(text, sections()) == text, f"bring it up to date: python docs/{script}.py"
 
 
+@pytest.mark.numbers
 @pytest.mark.parametrize("name", [*make_pictures.PICTURES_BY_NAME, *make_pictures.CHARTS])
 def test_pictures_show_the_numbers_of_today(name: str) -> None:
     """A page would show a picture of results that the code no longer gives."""
@@ -200,6 +203,7 @@ class TestMethodPage:
         methods = {row["method"] for row in make_results.rows_of(study)}
         assert methods >= ({"hero1", "hero2"} if study == "coverage" else set(make_results.METHODS))
 
+    @pytest.mark.numbers
     def test_results_can_be_had_again(self) -> None:
         """One cell run anew: the files in docs/results are what the code gives now."""
         fresh = run_study("exp1-small", gold_rates=(0.10,), processes=1).rows

@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import other_processor
+import pytest
+
+pytestmark = pytest.mark.numbers
 
 ASK = """
 import json, sys
