@@ -766,8 +766,11 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
         "print(*(set(sys.modules) & {'numpy', 'scipy', 'pyarrow', 'pandas', 'sklearn', 'duckdb'}), file=sys.stderr)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr.strip() == b""
-    best = min(_seconds(lambda: start("--help")) for _ in range(4))
-    assert best < 0.5
+    # against a command that does nothing, as seconds are those of a machine
+    bare = "import typer\napp = typer.Typer()\napp.command()(lambda: None)\napp(['--help'])"
+    ours = min(_seconds(lambda: start("--help")) for _ in range(4))
+    least = min(_seconds(lambda: subprocess.run([sys.executable, "-c", bare], check=True)) for _ in range(4))
+    assert ours < 2 * least
 
 
 def _seconds(action: Callable[[], Any]) -> float:
