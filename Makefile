@@ -53,7 +53,7 @@ QUICK := tests/test_reading.py tests/test_round.py tests/test_bad_input.py tests
   tests/test_web.py::test_a_file_is_shown_then_added
 QUIET := -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
 
-test-lowest: VERSIONS := --resolution lowest-direct
+test-lowest: VERSIONS := --upgrade --resolution lowest-direct
 test-newest: VERSIONS := --upgrade --prerelease allow
 test-newest: MAY_FAIL := -
 test-lowest test-newest:
