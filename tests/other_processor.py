@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
         found["OPENBLAS_CORETYPE"] = "Haswell" if has_widest else "Nehalem"
         if not has_widest:
             found["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=-AVX2,-FMA"
-    return found
+    return {name: value for name, value in found.items() if value}
 
 
 def main(arguments: list[str]) -> int:

@@ -96,7 +96,8 @@ def test_hero2_is_hero1_with_a_useless_covariate() -> None:
 def test_majority_worsens_as_labelers_differ_while_hero_does_not() -> None:
     """Heterogeneous labelers would hurt HERO as they hurt the vote."""
     alike, unlike = SPREAD[150.0], SPREAD[3.0]
-    # Of .011, from .193 to .204: of 200 draws the error is .005, of 1,000 .0024: it shows at four errors, three above the bound.
+    # Of .011, from .193 to .204: of 200 draws the error is .005, of 1,000 .0024. It shows at four errors, and the bound
+    # leaves three of them.
     votes = [errors(design, ("majority_vote",), 1_000)[:, 0] for design in (alike, unlike)]
     error = np.hypot(*((of**2).std(ddof=1) / np.sqrt(len(of)) / (2 * rmse(of)) for of in votes))
     assert rmse(votes[1]) - rmse(votes[0]) > error
