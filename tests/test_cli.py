@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -145,7 +146,7 @@ def test_estimate_is_estimate_rate(world: World) -> None:
     assert f"About {100 * expected.value:.0f} of 100 items are '1'" in told
     assert "hero3 (one past round has gold" in told
     assert expected.em is not None
-    assert f"{expected.em.n_steps} steps, converged" in told
+    assert re.search(r"^EM +converged$", told, flags=re.MULTILINE)
     found = strict(ask("estimate", world["current"], "--history", world["history"], "--json"))
     assert found == as_json(expected.to_dict())
 
@@ -765,8 +766,11 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
         "print(*(set(sys.modules) & {'numpy', 'scipy', 'pyarrow', 'pandas', 'sklearn', 'duckdb'}), file=sys.stderr)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr.strip() == b""
-    best = min(_seconds(lambda: start("--help")) for _ in range(4))
-    assert best < 0.5
+    # against a command that does nothing, as seconds are those of a machine
+    bare = "import typer\napp = typer.Typer()\napp.command()(lambda: None)\napp(['--help'])"
+    ours = min(_seconds(lambda: start("--help")) for _ in range(4))
+    least = min(_seconds(lambda: subprocess.run([sys.executable, "-c", bare], check=True)) for _ in range(4))
+    assert ours < 2 * least
 
 
 def _seconds(action: Callable[[], Any]) -> float:

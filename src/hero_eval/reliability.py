@@ -179,11 +179,8 @@ class Reliability(Displayed):
         return to_frame({name: [row[c] for row in grid] for c, name in enumerate(names)}, kind)
 
     def __repr__(self) -> str:
-        state = "converged" if self.converged else "NOT converged"
-        return (
-            f"Reliability({len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold; "
-            f"{state} after {self.report.n_steps} steps)"
-        )
+        learned = f"{len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold"
+        return f"Reliability({learned}; {self.report.state})"
 
 
 def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:

@@ -72,8 +72,7 @@ def how(result: Estimate) -> list[tuple[str, str]]:
         ("gold", gold),
     ]
     if report is not None:
-        state = "converged" if report.converged else f"NOT converged (change {report.change:.0e})"
-        facts.append(("EM", f"{words.count(report.n_steps, 'step')}, {state}"))
+        facts.append(("EM", report.state if report.converged else f"{report.state} (change {report.change:.0e})"))
     return facts
 
 
@@ -194,11 +193,9 @@ def moderation(result: Moderation) -> Page:
 
 def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
     """The reliability table; `rows` are those of `labelers_rows`."""
-    report = result.report
-    state = "converged" if report.converged else "NOT converged"
     summary = (
         f"{words.count(len(rows), 'labeler')}, learned from {words.count(result.n_items, 'item')} of which "
-        f"{result.n_gold:,} have gold (EM {state} after {words.count(report.n_steps, 'step')})."
+        f"{result.n_gold:,} have gold (EM {result.report.state})."
     )
     tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
     page: Page = [Line(summary, strong=True), *tables]

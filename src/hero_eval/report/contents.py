@@ -178,8 +178,7 @@ def _provenance(
         ("gold", words.count(estimate.n_gold, "item")),
     ]
     if estimate.em is not None:
-        state = "converged" if estimate.em.converged else "did NOT converge"
-        rows.append(("fit", f"{state} after {words.count(estimate.em.n_steps, 'step')}"))
+        rows.append(("fit", estimate.em.state))
     if current is not None:
         rows.append(("current round", _round_line(current)))
     if reliability is not None:

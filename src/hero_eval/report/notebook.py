@@ -144,14 +144,13 @@ def _backtest(result: Backtest) -> Page:
 
 
 def _reliability(result: Reliability) -> Page:
-    state = "converged" if result.converged else "did NOT converge"
     return {
         "title": "reliability of the labelers",
         "answer": (
             f"{words.count(len(result.labelers), 'labeler')}, learned from {words.count(result.n_items, 'item')} of "
             f"which {result.n_gold:,} have gold"
         ),
-        "facts": [("fit", f"{state} after {words.count(result.report.n_steps, 'step')}")],
+        "facts": [("fit", result.report.state)],
         "labelers": labeler_rows(result, MOST_LABELERS),
         "n_labelers": len(result.labelers),
         "told": told_of(result.findings),
