@@ -41,7 +41,7 @@ from hero_eval.model.score import EDGE_ITEMS, edge_point
 
 LEVELS = (0, 2, 3, 5, 7, 9)
 CONTRADICTED = 4.5
-"""Standard errors by which the gold of a class may miss what labels alone say of it: beyond, the fit is not believed."""
+"""Standard errors by which the gold of a class may miss what labels alone say of it before the fit is not believed."""
 _MANY_ROUNDS = 3  # of them past: rounds may then differ in more than a tilt
 _OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart

@@ -302,14 +302,19 @@ class Unseen:
 
 
 def unseen_classes(fit: LevelFit) -> Unseen | None:
-    """What gold that never shows a class still allows; None where it shows all of them, or there is none.
+    """What gold that never shows a class still allows; None where it shows all that labels name, or there is none.
 
     The confidence that the shift is below b is the probability of seeing the class at least once, were the shift b:
     the exact bound for "none among n", with every gold item counted by how probable its labels make the class.
     """
     rows = fit.rows
     seen = np.bincount(rows.patterns.gold[rows.known], minlength=rows.n_classes) > 0
-    if fit.shape.n_levels == 0 or seen.all() or not seen.any():
+    named = rows.patterns.to_cells(rows.patterns.counts[:, None]).sum(axis=(0, 2)) > 0
+    if fit.shape.n_levels == 0 or not seen.any():
+        return None
+    if len(named) == len(seen):
+        seen |= ~named  # a class that neither gold nor any label has is only a word
+    if seen.all():
         return None
     offset, _, counts = _gold_rows(fit, rows.known)
     odds = special.logsumexp(offset[:, ~seen], axis=1) - special.logsumexp(offset[:, seen], axis=1)
