@@ -294,9 +294,7 @@ def not_converged(report: EMReport) -> Finding:
 
 
 def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
-    return tuple(
-        Finding(note.code, f"history {one.name!r}: {note.message}", note.data) for one in rounds for note in one.notes
-    )
+    return tuple(note.at(f"history {one.name!r}") for one in rounds for note in one.notes)
 
 
 def _labeler_findings(
@@ -312,9 +310,7 @@ def _labeler_findings(
         found.append(Finding("F307", message, {"classes": lacking}))
     n_gold = counted.patterns.n_gold
     if n_gold < 20:
-        found.append(
-            Finding("F304", f"history has only {n_gold} gold items; intervals may be too short", {"gold": n_gold})
-        )
+        found.append(Finding("F304", f"history has only {n_gold} gold items", {"gold": n_gold}))
     found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:
@@ -337,7 +333,7 @@ def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit
         ),
         (
             "F202",
-            "answers that point the wrong way: {}; used in reverse, but find out why",
+            "answers that point the wrong way: {}; they are used in reverse",
             skills.value <= -LITTLE / 2,
             skills.inverted(),
         ),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
+TO_DO = "What to do:"
 
 
 def printable(text: str) -> str:

@@ -130,10 +130,10 @@ def comparison_remarks(result: Comparison) -> Page:
     concerns: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
     for name, one in result.estimates.items():
         for finding in one.findings:
-            concerns.setdefault((finding.code, finding.message), (finding, []))[1].append(name)
+            concerns.setdefault((finding.code, finding.fact), (finding, []))[1].append(name)
     every = len(result.estimates)
     found = [
-        (finding, "" if len(of) == every or finding.message.startswith(of[0]) else ", ".join(of))
+        (finding, "" if len(of) == every or finding.fact.startswith(of[0]) else ", ".join(of))
         for finding, of in concerns.values()
     ]
     return [Remarks(found)] if found else []

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hero_eval import __version__, remedies, words
+from hero_eval import __version__, words
 from hero_eval.charts.look import Chart
 from hero_eval.charts.width import shortening, width_parts
 from hero_eval.documents import SCHEMA_VERSION
@@ -42,10 +42,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Told:
-    """A finding, what to do about it, and whom it concerns if not the headline."""
+    """A finding, and whom it concerns if not the headline."""
 
     finding: Finding
-    remedy: str
     concerns: str = ""
 
 
@@ -82,9 +81,7 @@ class Report:
                 "sentence": self.width,
                 "parts": [vars(part) for part in width_parts(self.estimate)],
             },
-            "findings": [
-                {**one.finding.to_dict(), "remedy": one.remedy, "concerns": one.concerns} for one in self.told
-            ],
+            "findings": [{**one.finding.to_dict(), "concerns": one.concerns} for one in self.told],
             "provenance": dict(self.provenance),
         }
 
@@ -156,11 +153,11 @@ def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[di
 
 def told_of(findings: Sequence[Finding], reliability: Reliability | None = None) -> list[Told]:
     """The findings of a number, then those of the fit that it does not repeat; warnings first."""
-    seen = {(one.code, one.message) for one in findings}
+    seen = {(one.code, one.fact) for one in findings}
     found = [(one, "") for one in findings]
     if reliability is not None:
-        found += [(one, "The labelers") for one in reliability.findings if (one.code, one.message) not in seen]
-    told = [Told(one, remedies.FINDINGS.get(one.code, ""), concerns) for one, concerns in found]
+        found += [(one, "The labelers") for one in reliability.findings if (one.code, one.fact) not in seen]
+    told = [Told(one, concerns) for one, concerns in found]
     return sorted(told, key=lambda one: one.finding.severity != "warning")
 
 

@@ -20,6 +20,12 @@ def escape(text: str) -> str:
     return safe
 
 
+def code_spans(text: str) -> str:
+    """Words between backticks stay code, the rest is escaped."""
+    parts = text.split("`")
+    return "".join(f"`{printable(part)}`" if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
 def row(cells: Sequence[str], *, raw: bool = False) -> str:
     return "| " + " | ".join(cell if raw else escape(cell.strip()) for cell in cells) + " |"
 
@@ -63,8 +69,8 @@ def _rows(report: Report) -> str:
 def _finding(report: Report) -> list[str]:
     return [
         f"- {one.finding.severity} `{one.finding.code}` "
-        + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.message}.")
-        + f" {one.remedy}".rstrip()
+        + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.fact}.")
+        + f" {words.TO_DO} {code_spans(one.finding.action)}"
         for one in report.told
     ]
 

@@ -61,25 +61,25 @@ def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]
     found = [*found, *_few_labels(question, fit, current, reliability)]
     if is_large(question.rounds):
         return found
-    found = _with_hero1(question, current, [*found, *question.history_guards])
+    found = [*_beside_hero1(question, current, found), *question.history_guards]
     found = _with_dependence(question, fit, reliability, found)
     found = _with_refusal(question, fit, current, reliability, found)
     moved = question.transports[question.currents.index(current)]
     if moved is not None and moved.p_value < ALARM:
-        found.append(_transport_finding(fit, moved, reliability))
+        found.append(_transport_finding(question, fit, moved, reliability))
     return found
 
 
-def _with_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
+def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
     """HERO-2 asked for by name keeps its number where a covariate moved; the finding gets HERO-1's beside it."""
     if question.method.name != "hero2" or not any(one.code == "F403" for one in found):
         return list(found)
     rates = carry(current.evidence.current, current.evidence.anchored).root.rates
     instead = dict(zip(question.classes, rates.tolist(), strict=True))
-    said = f": hero1 says {rates[-1]:.4f}" if len(rates) == 2 else ""
+    shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
+    action = f"Trust `hero1` more, which says {shown}. Without `method=` that is done for you."
     return [
-        replace(one, message=one.message + said, data={**one.data, "hero1": instead}) if one.code == "F403" else one
-        for one in found
+        replace(one, action=action, data={**one.data, "hero1": instead}) if one.code == "F403" else one for one in found
     ]
 
 
@@ -111,7 +111,7 @@ def _few_labels(question: Question, fit: Fit, current: Current, reliability: Rel
         data |= {"shift": by_class, "shift_in_errors": float(z[k])}
     message = (
         f"half of history's labels are by labelers with {typical:.0f} labels or fewer, and {question.method.name} is "
-        f"biased by that{said}; its interval does not allow for it. hero3 or shrinkage does better"
+        f"biased by that{said}; its interval does not allow for it"
     )
     return [Finding("F210", message, data)]
 
@@ -138,19 +138,21 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
         return [replace(one, data={**one.data, **data}) if one.code == "F204" else one for one in found]
     if tested.p_value >= ALARM:
         return list(found)
-    worth = (
+    worth = dependence_fact(tested)
+    if fit.levels is not None:
+        so = "more levels of items were tried and did not explain the answers better, so nothing was changed"
+        return [*found, Finding("F206", f"{worth}; {so}", data, "Have gold for more items, so that levels show.")]
+    so = f"{question.method.name} takes them as independent, so the rate may be off and its interval too short"
+    return [*found, Finding("F206", f"{worth}; {so}", data)]
+
+
+def dependence_fact(tested: Dependence) -> str:
+    """That labelers err together, and what their labels are worth then."""
+    return (
         f"labelers err together given the gold (residual correlation {tested.correlation:.2f}, "
         f"{_p(tested.p_value)}): the {tested.labels_per_item:.1f} labels of an item tell as much as "
         f"{tested.effective:.1f} independent ones would"
     )
-    if fit.levels is not None:
-        so = "; more levels of items were tried and did not explain the answers better, so nothing was changed"
-    else:
-        so = (
-            f"; {question.method.name} takes them as independent, so the rate may be off and its interval too short. "
-            "hero3 allows for it"
-        )
-    return [*found, Finding("F206", worth + so, data)]
 
 
 def _dependence_data(tested: Dependence) -> dict[str, float]:
@@ -209,25 +211,25 @@ def _known_part(
     return (counted.patterns if counted.kept.any() else None), counted.kept
 
 
-def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
+def _transport_finding(question: Question, fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
     parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
     least = min(parts, key=lambda name: parts[name].p_value)
     bound = -float(special.ndtri(ALARM / 2 / len(moved.z)))
     names = [reliability.labelers[j] for j in np.flatnonzero(np.abs(moved.z) > bound)]
-    implied = moved.implied[np.isfinite(moved.implied)]
+    implied = np.clip(moved.implied[np.isfinite(moved.implied)], 0.0, 1.0)
     seen, expected = moved.agreement
     said = {
         "common": "labelers together have become better or worse at telling the classes apart",
         "rates": "each labeler alone implies a rate, and these lie further apart than chance allows"
-        + (f" ({max(implied.min(), 0):.2f} to {min(implied.max(), 1):.2f})" if len(implied) > 1 else ""),
+        + _implied_span(question, implied),
         "skills": "some labelers agree with the others more, or less, than they did",
     }[least]
     drift = None if fit.between is None else fit.between.drift
-    done = (
-        f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
-        if drift is not None and drift.counts
-        else "the interval does not allow for it: have some items of this round answered by an expert, and use hero3"
-    )
+    allowed = drift is not None and drift.counts and question.options.interval not in ("bootstrap", "paper")
+    action = "Have an expert answer some items of the current round: they show the drift."
+    done = "the interval does not allow for it"
+    if drift is not None and allowed:
+        done = f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
     message = (
         f"history's reliabilities do not fit the current labels ({_p(moved.p_value)}): {said}"
         f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
@@ -240,8 +242,19 @@ def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> 
         "labelers": names,
         "agreement": seen,
         "agreement_expected": expected,
+        "implied": {"class": question.classes[-1], "low": float(implied.min()), "high": float(implied.max())}
+        if len(implied)
+        else None,
     }
-    return Finding("F205", message, data)
+    return Finding("F205", message, data, action if fit.between is not None else "", doubts=not allowed)
+
+
+def _implied_span(question: Question, implied: Floats) -> str:
+    """The lowest and the highest rate that labelers imply, and of which class; of a part of the items they would stand
+    beside a number on another scale, so nothing is said."""
+    if len(implied) < 2 or len(question.currents) > 1:
+        return ""
+    return f" ({implied.min():.2f} to {implied.max():.2f} of {question.classes[-1]!r})"
 
 
 # ------------------------------------------------------------------------------------------ refusal
@@ -253,7 +266,7 @@ def _with_refusal(
     """What to do instead, where the labels tell next to nothing of the rate."""
     worth, known = gold_worth(fit), reliability.knowledge
     weak = not worth >= LEAST_WORTH
-    earlier = [one.message.split(";")[0] for one in found if one.code == "F303"]
+    earlier = [str(one.data.get("why", one.fact)) for one in found if one.code == "F303"]
     n_items = current.round.n_items
     if reliability.knows_nothing and known is not None:
         why = f"they went with the gold by {known.discrimination:.2f} of what they could, {_p(known.p_value)}"
@@ -266,19 +279,21 @@ def _with_refusal(
         return list(found)
     needed = gold_needed(question.options.level, n_items)
     cannot = f"these labelers cannot tell {_classes(question.classes)}"
-    ask = f"label {needed} more items with gold" if needed < n_items else f"label all {needed} items with gold"
-    to_what = f", which alone would give the rate to within {HALF_WIDTH:g}" if needed < n_items else ""
-    message = f"{cannot} ({why}); {ask}{to_what}; {width}"
+    action = (
+        f"Label {needed} more items with gold, which alone would give the rate to within {HALF_WIDTH:g}."
+        if needed < n_items
+        else f"Label all {needed} items with gold."
+    )
     data = {
+        "why": why,
         "discrimination": math.nan if known is None else known.discrimination,
         "statistic": math.nan if known is None else known.statistic,
         "p_value": math.nan if known is None else known.p_value,
         "gold_worth": worth,
         "gold_needed": needed,
         "half_width": HALF_WIDTH,
-        "advice": f"{cannot}; {ask}",
     }
-    return [*(one for one in found if one.code != "F303"), Finding("F303", message, data)]
+    return [*(one for one in found if one.code != "F303"), Finding("F303", f"{cannot} ({why}); {width}", data, action)]
 
 
 def knows_nothing(question: Question) -> bool:
@@ -347,20 +362,19 @@ def _routing_findings(question: Question, reliability: Reliability) -> list[Find
     p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
     by_labels = all(name in LABEL_COLUMNS for name in names)
     given = any(one.has_column("gold_probability") for one in reliability.rounds)
-    if by_labels and question.method.name != "gold_proportion":
+    allowed, action = by_labels and question.method.name != "gold_proportion", ""
+    if allowed:
         so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
     elif given:
-        so = "which the column gold_probability does not say: correct it"
+        so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
     else:
-        so = (
-            "nothing was changed: what gold tells of the labelers may not hold for the other items. "
-            "Give the probabilities that items had as a column gold_probability of items"
-        )
+        so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
     message = (
         f"gold did not go to a random part of history, it depends on {name_some(names)} (|z| {largest:.1f}, "
         f"{_p(p_value)}); {so}"
     )
-    return [Finding("F112", message, {"columns": names, "z": [z[name] for name in names], "p_value": p_value})]
+    data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}
+    return [Finding("F112", message, data, action, doubts=not allowed)]
 
 
 LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")

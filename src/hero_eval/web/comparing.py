@@ -192,9 +192,8 @@ def _once(told: Sequence[Told]) -> list[Told]:
     """Findings that several models share are said once, of all; warnings first."""
     seen: dict[tuple[str, str], list[Told]] = {}
     for one in told:
-        seen.setdefault((one.finding.code, one.finding.message), []).append(one)
+        seen.setdefault((one.finding.code, one.finding.fact), []).append(one)
     merged = [
-        of[0] if len(of) == 1 else Told(of[0].finding, of[0].remedy, words.join([one.concerns for one in of]))
-        for of in seen.values()
+        of[0] if len(of) == 1 else Told(of[0].finding, words.join([one.concerns for one in of])) for of in seen.values()
     ]
     return sorted(merged, key=lambda one: one.finding.severity != "warning")

@@ -153,7 +153,8 @@ class FindingOut(Shape):
     code: str
     severity: Literal["note", "warning"]
     message: str
-    remedy: str
+    action: str
+    doubts_interval: bool
     concerns: str
 
 
