@@ -76,11 +76,12 @@ class Gate:
         holds, bound, may, sure = (failed or asked or [(True, math.nan, "nothing was asked", "")])[0]
         doubts = estimate.doubts if asked else ()
         if math.isnan(estimate.value) and asked:
-            words = f"gate undecided, and so closed: the data do not tell the {estimate.what}. {_actions(doubts)}"
+            words = f"gate undecided: the data do not tell the {estimate.what}. An undecided gate is closed. {_actions(doubts)}"
             return Verdict("undecided", estimate.what, words.strip(), bound, doubts)
         if doubts:
             why = "; ".join(map(str, doubts))
-            words = f"gate undecided, and so closed: {may}, but that interval is in doubt: {why}. {_actions(doubts)}"
+            shut = "An undecided gate is closed."
+            words = f"gate undecided: {may}, but that bound is in doubt: {why}. {shut} {_actions(doubts)}"
             return Verdict("undecided", estimate.what, words, bound, doubts)
         state: State = "open" if holds else "closed"
         return Verdict(state, estimate.what, f"gate {state}: {may}{sure}", bound)
@@ -97,6 +98,13 @@ class Gate:
             "state": together,
             "verdicts": [one.to_dict() for one in verdicts],
         }
+
+
+def chance_above(estimate: Estimate, threshold: float) -> float | None:
+    """How sure it is that the quantity lies above `threshold`; None where that is undecided, or nothing is known."""
+    if math.isnan(estimate.value) or estimate.doubts:
+        return None
+    return estimate.probability_above(threshold)
 
 
 def _side(

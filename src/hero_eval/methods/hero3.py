@@ -413,8 +413,7 @@ def _unknown_drift(measured: Measured, drift: Drift) -> Finding:
         done = "a usual one is assumed" + (", which takes a part of the shift that labels show" if taken else "")
     message = f"{drift.n_rounds} past round with gold cannot show how far rounds drift: drift is unknown and {done}"
     data = {"rounds": drift.n_rounds, "assumed": drift.counts}
-    more = {"by_labels": measured.by_labels.tolist()} if taken else {}
-    return Finding("F310", message, {**data, **more}, doubts=not drift.counts)
+    return Finding("F310", message, {**data, "by_labels": measured.by_labels.tolist()} if taken else data)
 
 
 def _stranger_finding(fit: LevelFit, wide: Wide) -> Finding:

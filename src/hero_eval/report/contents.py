@@ -17,6 +17,7 @@ from hero_eval.charts.width import shortening, width_parts
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
+from hero_eval.gates import chance_above
 
 if TYPE_CHECKING:
     from hero_eval.reliability import Reliability
@@ -37,7 +38,9 @@ class Row:
     std_error: float
     chosen: bool = False
     chance: float | None = None
-    """How sure it is that this one is higher than the baseline, or than the other of two."""
+    """How sure it is that this one is higher than the baseline, or than the other of two; None if that is open."""
+    undecided: str = ""
+    """The findings that leave open which is higher, as text; nothing if none do."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def gather(
     compared = _sides(estimate, names) if is_difference else dict(methods or {})
     chances = chances_of(estimate, names) if is_difference else {}
     rows = [
-        row_of(name, one, chosen=not is_difference and name == estimate.method, chance=chances.get(name))
+        row_of(name, one, chosen=not is_difference and name == estimate.method, **chances.get(name, {}))
         for name, one in compared.items()
         if not math.isnan(one.value)
     ]
@@ -130,16 +133,19 @@ def _sides(estimate: Estimate, names: tuple[str, str]) -> dict[str, Estimate]:
     return {name: estimate.distribution[side] for name, side in zip(names, ("a", "b"), strict=True)}
 
 
-def chances_of(estimate: Estimate, names: tuple[str, str]) -> dict[str, float]:
-    """How sure it is that each of two models is the higher one."""
+def chances_of(estimate: Estimate, names: tuple[str, str]) -> dict[str, dict[str, Any]]:
+    """How sure it is that each of two models is the higher one, or which findings leave that open."""
     if math.isnan(estimate.value):
         return {}
-    return dict(zip(names, (estimate.probability_above(0.0), estimate.probability_below(0.0)), strict=True))
+    higher = chance_above(estimate, 0.0)
+    if higher is None:
+        return {name: {"undecided": words.codes(estimate.doubts)} for name in names}
+    return {names[0]: {"chance": higher}, names[1]: {"chance": 1.0 - higher}}
 
 
-def row_of(name: str, one: Estimate, *, chosen: bool = False, chance: float | None = None) -> Row:
+def row_of(name: str, one: Estimate, *, chosen: bool = False, chance: float | None = None, undecided: str = "") -> Row:
     low, high = one.interval()
-    return Row(name, one.value, low, high, one.std_error, chosen, chance)
+    return Row(name, one.value, low, high, one.std_error, chosen, chance, undecided)
 
 
 def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hero_eval import words
-from hero_eval.report.contents import Report
+from hero_eval.report.contents import Report, Row
 from hero_eval.words import printable
 
 LABELERS_SHOWN = 30
@@ -56,14 +56,20 @@ def _number(report: Report) -> str:
 def _rows(report: Report) -> str:
     places = words.decimals([one.std_error for one in report.rows])
     name = report.rows_name.removesuffix("s")
-    chances = any(one.chance is not None for one in report.rows)
+    chances = any(one.chance is not None or one.undecided for one in report.rows)
     head = [name, "value", "low", "high", "std error", *(["chance to be higher"] if chances else [])]
     lines = [row(head), row([":---", *["---:"] * (len(head) - 1)], raw=True)]
     for one in report.rows:
         cells = [words.number(value, places) for value in (one.value, one.low, one.high, one.std_error)]
-        cells += [words.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"] if chances else []
+        cells += [_chance(one)] if chances else []
         lines.append(row([one.name + (" (used here)" if one.chosen else ""), *cells]))
     return "\n".join(lines)
+
+
+def _chance(one: Row) -> str:
+    if one.undecided:
+        return f"undecided ({one.undecided})"
+    return words.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"
 
 
 def _finding(report: Report) -> list[str]:

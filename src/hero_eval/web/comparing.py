@@ -13,6 +13,7 @@ from hero_eval.charts.look import csv_text
 from hero_eval.documents import plain
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
+from hero_eval.gates import chance_above
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.contents import Told
 from hero_eval.store.log import Entry, Log, earlier
@@ -32,15 +33,17 @@ MOST_MODELS = 12
 
 @dataclass(frozen=True)
 class Gap:
-    """One round minus another: the difference, its interval, and how sure it is that it is above nothing."""
+    """One round minus another: the difference, its interval, how sure it is that it is above nothing (None if that is
+    undecided or unknown), and the findings that leave it undecided."""
 
     value: float
     low: float
     high: float
-    chance: float
+    chance: float | None
+    doubts: tuple[hero.Finding, ...] = ()
 
     def turned(self) -> Gap:
-        return Gap(-self.value, -self.high, -self.low, 1.0 - self.chance)
+        return Gap(-self.value, -self.high, -self.low, None if self.chance is None else 1.0 - self.chance, self.doubts)
 
 
 def models_compared(
@@ -145,7 +148,7 @@ class _Gaps:
                 self._read[a], self._read[b], self._history, **self._options
             )
         one = self.estimates[a, b]
-        return Gap(one.value, *one.interval(), one.probability_above(0.0))
+        return Gap(one.value, *one.interval(), chance_above(one, 0.0), one.doubts)
 
 
 def _leader(found: Mapping[str, Estimate], gaps: _Gaps, names: Mapping[str, str], way: str) -> dict[str, Any] | None:
@@ -163,8 +166,14 @@ def _leader(found: Mapping[str, Estimate], gaps: _Gaps, names: Mapping[str, str]
         "chance": gap.chance,
         "low": gap.low,
         "high": gap.high,
-        "is_clear": gap.low > 0.0,
+        "is_clear": gap.low > 0.0 and not gap.doubts,
+        "undecided": _undecided(gap),
     }
+
+
+def _undecided(gap: Gap) -> list[dict[str, str]]:
+    """What leaves the order of two models open, and what to do about it."""
+    return [{"code": one.code, "message": one.fact, "action": one.action} for one in gap.doubts]
 
 
 def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Mapping[str, str]) -> dict[str, Any]:
@@ -177,6 +186,7 @@ def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Map
         "is_baseline": gap is None,
         "difference": None if gap is None else {"value": gap.value, "low": gap.low, "high": gap.high},
         "chance_higher": None if gap is None else gap.chance,
+        "undecided": [] if gap is None else _undecided(gap),
     }
 
 

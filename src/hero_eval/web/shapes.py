@@ -147,6 +147,7 @@ class RowOut(Shape):
     std_error: Number
     chosen: bool
     chance: Number
+    undecided: str
 
 
 class FindingOut(Shape):
@@ -194,6 +195,14 @@ class GapOut(Shape):
     high: Number
 
 
+class DoubtOut(Shape):
+    """A finding that leaves open which of two models is better."""
+
+    code: str
+    message: str
+    action: str
+
+
 class ModelOut(EstimateOut):
     model: str
     round: str
@@ -201,6 +210,7 @@ class ModelOut(EstimateOut):
     is_baseline: bool
     difference: GapOut | None
     chance_higher: Number
+    undecided: list[DoubtOut]
 
 
 class LeaderOut(Shape):
@@ -210,6 +220,7 @@ class LeaderOut(Shape):
     low: Number
     high: Number
     is_clear: bool
+    undecided: list[DoubtOut]
 
 
 class LeadersOut(Shape):
