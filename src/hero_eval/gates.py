@@ -74,13 +74,12 @@ class Gate:
         asked = [side for side in sides if side is not None]
         failed = [side for side in asked if side[0] is False]
         holds, bound, may, sure = (failed or asked or [(True, math.nan, "nothing was asked", "")])[0]
-        doubts = estimate.doubts if asked else ()
+        doubts, shut = estimate.doubts if asked else (), "An undecided gate is closed."
         if math.isnan(estimate.value) and asked:
-            words = f"gate undecided: the data do not tell the {estimate.what}. An undecided gate is closed. {_actions(doubts)}"
+            words = f"gate undecided: the data do not tell the {estimate.what}. {shut} {_actions(doubts)}"
             return Verdict("undecided", estimate.what, words.strip(), bound, doubts)
         if doubts:
             why = "; ".join(map(str, doubts))
-            shut = "An undecided gate is closed."
             words = f"gate undecided: {may}, but that bound is in doubt: {why}. {shut} {_actions(doubts)}"
             return Verdict("undecided", estimate.what, words, bound, doubts)
         state: State = "open" if holds else "closed"

@@ -176,8 +176,9 @@ def show_labelers(result: Reliability, *, as_json: bool) -> None:
             "n_gold": result.n_gold,
             "converged": result.converged,
             "em": {"steps": result.report.n_steps, "change": result.report.change},
+            "errs_together": result.errs_together,
             "labelers": rows,
-            "findings": [finding.to_dict() for finding in result.findings],
+            "findings": [finding.to_dict() for finding in result.table_findings],
         }
     )
 

@@ -203,8 +203,8 @@ def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
     tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
     page: Page = [Line(summary, strong=True), *tables]
     if any(value is None for row in rows for key, value in row.items() if key.endswith("_se")):
-        page.append(Line("± ? marks a value at its bound, which has no standard error."))
-    return page + remarks(result.findings)
+        page.append(Line("± ? marks a value at its bound, or without gold, which has no standard error."))
+    return page + remarks(result.table_findings)
 
 
 _LABELER = (Column("labeler", "left", cut=True), Column("labels"), Column("gold"))

@@ -162,7 +162,7 @@ def told_of(findings: Sequence[Finding], reliability: Reliability | None = None)
     seen = {(one.code, one.fact) for one in findings}
     found = [(one, "") for one in findings]
     if reliability is not None:
-        found += [(one, "The labelers") for one in reliability.findings if (one.code, one.fact) not in seen]
+        found += [(one, "The labelers") for one in reliability.table_findings if (one.code, one.fact) not in seen]
     told = [Told(one, concerns) for one, concerns in found]
     return sorted(told, key=lambda one: one.finding.severity != "warning")
 

@@ -154,7 +154,7 @@ def _reliability(result: Reliability) -> Page:
         "facts": [("fit", f"{state} after {words.count(result.report.n_steps, 'step')}")],
         "labelers": labeler_rows(result, MOST_LABELERS),
         "n_labelers": len(result.labelers),
-        "told": told_of(result.findings),
+        "told": told_of(result.table_findings),
     }
 
 

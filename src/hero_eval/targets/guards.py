@@ -20,12 +20,12 @@ from hero_eval.engines.counting import count, is_large
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.registry import ANCHORED, Fit
 from hero_eval.methods.stage_b import carry
-from hero_eval.model.guards import Dependence, Transport, can_test, check_transport
+from hero_eval.model.guards import Transport, can_test, check_transport
 from hero_eval.model.halves import typical_labels
 from hero_eval.model.joint import Joint, fit_joint, stack
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.routing import routing_scores, routing_weights
-from hero_eval.reliability import ALARM, Reliability
+from hero_eval.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
 from hero_eval.round import Round
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
     tested = reliability.dependence if clusters is None else reliability.dependence_by(clusters)
     if tested is None:
         return list(found)
-    data = _dependence_data(tested)
+    data = dependence_data(tested)
     if any(one.code == "F204" for one in found):
         return [replace(one, data={**one.data, **data}) if one.code == "F204" else one for one in found]
     if tested.p_value >= ALARM:
@@ -144,26 +144,6 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
         return [*found, Finding("F206", f"{worth}; {so}", data, "Have gold for more items, so that levels show.")]
     so = f"{question.method.name} takes them as independent, so the rate may be off and its interval too short"
     return [*found, Finding("F206", f"{worth}; {so}", data)]
-
-
-def dependence_fact(tested: Dependence) -> str:
-    """That labelers err together, and what their labels are worth then."""
-    return (
-        f"labelers err together given the gold (residual correlation {tested.correlation:.2f}, "
-        f"{_p(tested.p_value)}): the {tested.labels_per_item:.1f} labels of an item tell as much as "
-        f"{tested.effective:.1f} independent ones would"
-    )
-
-
-def _dependence_data(tested: Dependence) -> dict[str, float]:
-    return {
-        "z_gold": tested.on_gold.statistic,
-        "z_all": tested.on_all.statistic,
-        "p_value": tested.p_value,
-        "correlation": tested.correlation,
-        "labels_per_item": tested.labels_per_item,
-        "effective_labels": tested.effective,
-    }
 
 
 # ------------------------------------------------------------------------------------------ transported reliability
@@ -231,7 +211,7 @@ def _transport_finding(question: Question, fit: Fit, moved: Transport, reliabili
     if drift is not None and allowed:
         done = f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
     message = (
-        f"history's reliabilities do not fit the current labels ({_p(moved.p_value)}): {said}"
+        f"history's reliabilities do not fit the current labels ({p_text(moved.p_value)}): {said}"
         f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
         f"{expected:.0%} expected; {done}"
     )
@@ -269,7 +249,7 @@ def _with_refusal(
     earlier = [str(one.data.get("why", one.fact)) for one in found if one.code == "F303"]
     n_items = current.round.n_items
     if reliability.knows_nothing and known is not None:
-        why = f"they went with the gold by {known.discrimination:.2f} of what they could, {_p(known.p_value)}"
+        why = f"they went with the gold by {known.discrimination:.2f} of what they could, {p_text(known.p_value)}"
         width = "the interval is the whole range"
     elif weak:
         why, width = f"{n_items} items with labels tell as much as {worth:.1f} with gold", "the interval is wide"
@@ -371,7 +351,7 @@ def _routing_findings(question: Question, reliability: Reliability) -> list[Find
         so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
     message = (
         f"gold did not go to a random part of history, it depends on {name_some(names)} (|z| {largest:.1f}, "
-        f"{_p(p_value)}); {so}"
+        f"{p_text(p_value)}); {so}"
     )
     data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}
     return [Finding("F112", message, data, action, doubts=not allowed)]
@@ -414,7 +394,3 @@ def _codes(names: NDArray[np.object_] | None) -> Ints | None:
         return None
     codes: Ints = np.unique(names.astype(str), return_inverse=True)[1].astype(np.int64)
     return codes
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
