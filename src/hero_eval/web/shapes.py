@@ -211,6 +211,7 @@ class ModelOut(EstimateOut):
     difference: GapOut | None
     chance_higher: Number
     undecided: list[DoubtOut]
+    history: list[str]
 
 
 class LeaderOut(Shape):
