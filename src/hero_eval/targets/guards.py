@@ -40,6 +40,8 @@ FEW_LABELS = 30
 """Of each of so many labelers no likelihood can make good use of so few labels."""
 MATERIAL = 0.5
 """A bias of so many standard errors leaves a 95% interval right 92% of the time."""
+MATERIAL_LABELS = 0.8
+"""Labels worth less than this share of what independent ones would be worth make an interval an eighth too short."""
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
 MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
@@ -141,7 +143,10 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
     worth = dependence_fact(tested)
     if fit.levels is not None:
         so = "more levels of items were tried and did not explain the answers better, so nothing was changed"
-        return [*found, Finding("F206", f"{worth}; {so}", data, "Have gold for more items, so that levels show.")]
+        # what the likelihood does not pay for shortens the interval by 12% or less; more is left in doubt
+        doubts = tested.effective < MATERIAL_LABELS * tested.labels_per_item
+        action = "Have gold for more items, so that levels show."
+        return [*found, Finding("F206", f"{worth}; {so}", data, action, doubts)]
     so = f"{question.method.name} takes them as independent, so the rate may be off and its interval too short"
     return [*found, Finding("F206", f"{worth}; {so}", data)]
 
