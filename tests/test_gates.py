@@ -246,3 +246,24 @@ class TestWords:
         assert said == (
             "Undecided whether new is better than old: labelers err together (F206). What to do: Use hero3."
         )
+
+
+def test_a_report_has_the_verdict(no_positive: list[str], tmp_path: Path) -> None:
+    """What is sent to those who decide would say less than what stopped the pipeline."""
+    asked = ["report", no_positive[0], "--method", "majority_vote", "--fail-above", "0.9", "--output"]
+    for name in ("out.html", "out.md", "out.json"):
+        done = runner.invoke(app, [*asked, str(tmp_path / name)])
+        assert done.exit_code == 4, done.output
+        assert done.stderr.startswith("gate undecided: ")
+        assert "ate undecided: rate of" in (tmp_path / name).read_text(encoding="utf-8").replace("&#39;", "'")
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["gate"]["state"] == "undecided"
+    assert "This interval is in doubt (F308" in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+def test_nested_values_are_json() -> None:
+    """A backtest that could not play a method left nan in the document."""
+    told = Finding("F306", "so", {"methods": {"hero1": {"score": math.nan}}, "rounds": ("a", "b")})
+    assert json.loads(json.dumps(told.to_dict(), allow_nan=False))["data"] == {
+        "methods": {"hero1": {"score": None}},
+        "rounds": ["a", "b"],
+    }

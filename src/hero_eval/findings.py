@@ -7,12 +7,12 @@ is built where the finding is made, and nobody cuts or glues its sentences later
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hero_eval import remedies
+from hero_eval.documents import plain
 
 Severity = Literal["note", "warning"]
 
@@ -147,7 +147,7 @@ class Finding:
             "message": self.fact,
             "action": self.action,
             "doubts_interval": self.doubts_interval,
-            "data": {key: None if _is_infinite(value) else value for key, value in self.data.items()},
+            "data": plain(self.data),
         }
 
 
@@ -170,11 +170,6 @@ def unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if finding.doubts_interval and not kept.doubts_interval:
             seen[finding.code, finding.fact] = finding
     return tuple(sorted(seen.values(), key=lambda finding: finding.severity != "warning"))
-
-
-def _is_infinite(value: Any) -> bool:
-    """What JSON cannot write."""
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def name_some(names: list[str], most: int = 5) -> str:

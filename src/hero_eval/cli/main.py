@@ -345,6 +345,8 @@ def report(
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
+    fail_below: given.FailBelow = None,
+    fail_above: given.FailAbove = None,
     round: kept.RoundName = None,
     from_question: kept.FromQuestion = None,
     from_model: kept.FromModels = None,
@@ -357,15 +359,16 @@ def report(
     from hero_eval.cli import actions, reporting
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
+    from hero_eval.gates import Gate
 
     where = Where(engine, memory_limit, spark)
     data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(a):
-        reporting.from_store(stored, data, ask, output, title)
+        reporting.from_store(stored, data, ask, Gate(fail_below, fail_above), output, title)
     else:
-        reporting.from_files(data, ask, output, title)
+        reporting.from_files(data, ask, Gate(fail_below, fail_above), output, title)
 
 
 @app.command(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_eval import words
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
+from hero_eval.findings import doubts_of
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
@@ -42,6 +43,8 @@ def family(result: Family) -> Page:
     title = (
         f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {words.percent(result.level)}."
     )
+    doubts = words.codes(doubts_of(result.findings))
+    title = f"{title} In doubt: {doubts}." if doubts else title
     page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
     return [*page, Facts(how(first)[:1]), *remarks(result.findings)]
 

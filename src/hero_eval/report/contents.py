@@ -17,7 +17,7 @@ from hero_eval.charts.width import shortening, width_parts
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
-from hero_eval.gates import chance_above
+from hero_eval.gates import Verdict, chance_above
 
 if TYPE_CHECKING:
     from hero_eval.reliability import Reliability
@@ -68,6 +68,8 @@ class Report:
     width: str
     provenance: Sequence[tuple[str, str]]
     charts: Mapping[str, Chart] = field(repr=False)
+    verdict: Verdict | None = None
+    """What a gate says of the number, if one was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as a document in plain types."""
@@ -86,6 +88,7 @@ class Report:
             },
             "findings": [{**one.finding.to_dict(), "concerns": one.concerns} for one in self.told],
             "provenance": dict(self.provenance),
+            **({} if self.verdict is None else {"gate": self.verdict.to_dict()}),
         }
 
 
@@ -99,6 +102,7 @@ def gather(
     names: tuple[str, str] = ("A", "B"),
     title: str | None = None,
     made_from: Sequence[tuple[str, str]] = (),
+    verdict: Verdict | None = None,
 ) -> Report:
     """Put a report together. `names` are the two models of a difference; `made_from` is said at the end."""
     is_difference = estimate.target == "difference"
@@ -122,6 +126,7 @@ def gather(
         width=shortening(width_parts(estimate)),
         provenance=_provenance(estimate, reliability, current, made_from),
         charts=_charts(estimate, compared, reliability, current, names),
+        verdict=verdict,
     )
 
 

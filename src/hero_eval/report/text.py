@@ -33,6 +33,8 @@ def row(cells: Sequence[str], *, raw: bool = False) -> str:
 def markdown(report: Report) -> str:
     """The whole report; pictures stay in the HTML form."""
     parts = [f"# {escape(report.title)}", f"**{escape(report.answer)}**", _number(report)]
+    if report.verdict is not None:
+        parts.append(f"**{code_spans(report.verdict.words)}**")
     if report.rows:
         parts += [f"## {report.rows_name.capitalize()} side by side", _rows(report)]
     parts += [f"- {escape(name)}: not possible: {escape(why)}" for name, why in report.skipped.items()]

@@ -79,7 +79,7 @@ def _bar(now: Snapshot, row: Entry) -> Row | None:
     one = now.headlines.get(row.round)
     if one is None or one.value is None or one.low is None or one.high is None:
         return None
-    return Row(row.round, one.value, one.low, one.high, math.nan)
+    return Row(row.round, one.value, one.low, one.high, math.nan, undecided=words.join(one.doubts))
 
 
 def _bounds(now: Snapshot, rows: Sequence[Entry]) -> tuple[float, float]:
