@@ -475,7 +475,11 @@ def test_what_makes_no_sense_is_refused(world: World, options: list[str], code: 
 def test_a_gate_closes_with_its_own_exit_code(world: World) -> None:
     """A pipeline would ship a model that is only probably good enough, or take a closed gate for a broken run."""
     paths = ["estimate", world["current"], "--history", world["history"]]
-    estimate = hero.estimate_rate(world.round("current"), world.round("history"))
+    doubted = runner.invoke(app, [*paths, "--fail-below", "0"])
+    assert doubted.exit_code == 4
+    assert "F108" in doubted.stderr  # the round has a prompt column that repeats: say what that means
+    paths += ["--cluster", "item"]
+    estimate = hero.estimate_rate(world.round("current"), world.round("history"), cluster="item")
     low, high = estimate.interval(side="lower")[0], estimate.interval(side="upper")[1]
     for option, passes, fails in (("--fail-below", low - 0.01, low + 0.01), ("--fail-above", high + 0.01, high - 0.01)):
         assert runner.invoke(app, [*paths, option, str(passes)]).exit_code == 0

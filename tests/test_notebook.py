@@ -15,7 +15,6 @@ from make_rounds import Pair, draw_pair, labels_of, tables_of
 from page_text import PageText
 
 import hero_eval as hero
-from hero_eval import remedies
 from hero_eval.report import pages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,7 +94,7 @@ def test_a_notebook_shows_a_page(kind: str, results: dict[str, Any]) -> None:
     for finding in getattr(result, "findings", None) or getattr(result, "notes", ()):
         assert finding.code in read.text
         assert finding.message[1:40] in read.text
-        assert remedies.FINDINGS[finding.code].split("`")[0].strip() in read.text
+        assert finding.action.split("`")[0].strip() in read.text
 
 
 def test_the_number_is_that_of_the_result(results: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_eval import words
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
+from hero_eval.findings import doubts_of
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
@@ -42,6 +43,8 @@ def family(result: Family) -> Page:
     title = (
         f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {words.percent(result.level)}."
     )
+    doubts = words.codes(doubts_of(result.findings))
+    title = f"{title} In doubt: {doubts}." if doubts else title
     page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
     return [*page, Facts(how(first)[:1]), *remarks(result.findings)]
 
@@ -129,10 +132,10 @@ def comparison_remarks(result: Comparison) -> Page:
     concerns: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
     for name, one in result.estimates.items():
         for finding in one.findings:
-            concerns.setdefault((finding.code, finding.message), (finding, []))[1].append(name)
+            concerns.setdefault((finding.code, finding.fact), (finding, []))[1].append(name)
     every = len(result.estimates)
     found = [
-        (finding, "" if len(of) == every or finding.message.startswith(of[0]) else ", ".join(of))
+        (finding, "" if len(of) == every or finding.fact.startswith(of[0]) else ", ".join(of))
         for finding, of in concerns.values()
     ]
     return [Remarks(found)] if found else []
@@ -200,8 +203,8 @@ def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
     tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
     page: Page = [Line(summary, strong=True), *tables]
     if any(value is None for row in rows for key, value in row.items() if key.endswith("_se")):
-        page.append(Line("± ? marks a value at its bound, which has no standard error."))
-    return page + remarks(result.findings)
+        page.append(Line("± ? marks a value at its bound, or without gold, which has no standard error."))
+    return page + remarks(result.table_findings)
 
 
 _LABELER = (Column("labeler", "left", cut=True), Column("labels"), Column("gold"))

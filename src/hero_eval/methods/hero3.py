@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hero_eval.findings import Finding, name_some
-from hero_eval.methods.hero2 import shift_finding
+from hero_eval.methods.hero2 import covariate_shift
 from hero_eval.methods.registry import Evidence, Fit, Wide, joined_times, method
 from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.between import (
@@ -164,11 +164,11 @@ def _fitted(evidence: Evidence) -> Fitted:
         names = list(wide.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
         return Fitted(fit, False, (Finding("F401", message, {"columns": names}),), alone=evidence.alone)
-    shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
+    shift = covariate_shift(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:
-        message = shift.message.split(", which")[0] + "; class rates were averaged over the current round's items only"
-        found.append(Finding("F403", message, shift.data))
+        so = "class rates were averaged over the current round's items only"
+        found.append(shift.finding(so, "Nothing: the rate does not rest on these means."))
     return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready, evidence.alone)
 
 

@@ -84,7 +84,7 @@ def _key(one: Estimate) -> list[tuple[str, str]]:
 def _sides(one: Estimate) -> list[Any]:
     """The two models of a difference, and how sure it is that each is the higher one."""
     chances = chances_of(one, ("A", "B"))
-    return [row_of(name, one.distribution[name.lower()], chance=chances.get(name)) for name in ("A", "B")]
+    return [row_of(name, one.distribution[name.lower()], **chances.get(name, {})) for name in ("A", "B")]
 
 
 def _rows(estimates: Mapping[str, Estimate]) -> list[Any]:
@@ -153,7 +153,7 @@ def _reliability(result: Reliability) -> Page:
         "facts": [("fit", result.report.state)],
         "labelers": labeler_rows(result, MOST_LABELERS),
         "n_labelers": len(result.labelers),
-        "told": told_of(result.findings),
+        "told": told_of(result.table_findings),
     }
 
 

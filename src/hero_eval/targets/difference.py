@@ -10,11 +10,11 @@ import numpy as np
 
 from hero_eval.confidence import resampled
 from hero_eval.estimate import Estimate, Source
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, unique
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 from hero_eval.targets.intervals import edge_floor, interval_kind
-from hero_eval.targets.question import History, Options, Question, ask, require_round, unique
+from hero_eval.targets.question import History, Options, Question, ask, require_round
 from hero_eval.targets.rate import headline, rate_contrast
 
 
