@@ -104,12 +104,15 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if question.reliability is not None and "history gold" in question.method.needs:
         _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+        if bounds_unseen(fits):
+            by_class = np.where(by_class == 0, np.inf, by_class)
         scarce = int(np.argmin(by_class))
         if by_class[scarce] < SAFE_GOLD:
             name = question.classes[scarce]
             has = f"history has gold for only {by_class[scarce]:g} items of class {name!r}"
             reasons[has] = f"Add gold to past rounds until {SAFE_GOLD} items of class {name!r} have it."
-        if question.reliability.fit.information.is_weak:
+        rests_on_hero1 = any(fit.levels is None for fit in fits)
+        if rests_on_hero1 and question.reliability.fit.information.is_weak:
             reasons["history does not pin the reliabilities down"] = "Add gold to past rounds."
     if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
         has = f"there are only {question.n_clusters} clusters"
@@ -117,6 +120,11 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     if any(fit.on_edge for fit in fits):
         reasons["the estimate lies on the edge"] = "Have an expert answer some items of the current round."
     return reasons
+
+
+def bounds_unseen(fits: Sequence[Fit]) -> bool:
+    """Whether the intervals allow for classes that no gold shows."""
+    return all(fit.between is not None and fit.between.unseen is not None for fit in fits)
 
 
 def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:

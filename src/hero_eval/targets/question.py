@@ -34,6 +34,7 @@ from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
 from hero_eval.targets.intervals import (
     INTERVALS,
+    bounds_unseen,
     drift_curve,
     edge_floor,
     gold_freedom,
@@ -252,6 +253,8 @@ class Question:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
         elif kind == "influence" and known and fit.between is not None and fit.between.drift.counts:
             curve = drift_curve(self, fit, current, contrast, floor)
+            if bounds_unseen([fit]):
+                found = unique(settled(found, ("F307",)))
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)
             curve = resampled(self.replicates.rates[position] @ contrast, value, influence.skewness())
