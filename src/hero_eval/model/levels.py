@@ -671,7 +671,7 @@ def _warm_step(
     spread = covered / (own.sum() + _PSEUDO_LABELERS)
     precision = np.tile(np.linalg.inv(spread), (len(flat), 1, 1))
     if shape.n_levels == 0:
-        past = np.where(rows.is_current, 0.0, rows.patterns.counts)
+        past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
         met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
         precision[met] = np.eye(flat.shape[1]) / LOOSE_SD**2
     classes, class_hessian = _class_newton(rows, shape, at, prior, post)

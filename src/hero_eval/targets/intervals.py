@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
+SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
 SAFE_CLUSTERS = 20
 _DRIFT_POINTS = 41
 
@@ -89,15 +90,18 @@ def _without_drift(asked: str, fits: Sequence[Fit]) -> list[Finding]:
 def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
     """Why the normal approximation may fail here."""
     reasons = []
-    if question.reliability is not None and "history gold" in question.method.needs:
-        _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+    learned = [(here.own, "the current round") for here in question.currents if here.own is not None]
+    if question.reliability is not None and question.method.uses_history and not question.method.by_design:
+        learned = [(question.reliability, "history")]
+    for one, where in learned:
+        _, by_class = gold_counts(one.counted.patterns, len(question.classes))
         scarce = int(np.argmin(by_class))
-        if by_class[scarce] < SAFE_GOLD:
+        if by_class[scarce] < (SAFE_OWN if question.method.by_design else SAFE_GOLD):
             reasons.append(
-                f"history has gold for only {by_class[scarce]:g} items of class {question.classes[scarce]!r}"
+                f"{where} has gold for only {by_class[scarce]:g} items of class {question.classes[scarce]!r}"
             )
-        if question.reliability.fit.information.is_weak:
-            reasons.append("history does not pin the reliabilities down")
+        if one.fit.information.is_weak and not question.method.by_design:
+            reasons.append(f"{where} does not pin the reliabilities down")
     if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
         reasons.append(f"there are only {question.n_clusters} clusters")
     if any(fit.on_edge for fit in fits):
@@ -109,7 +113,9 @@ def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -
     """Why there is no profile likelihood, or None if there is."""
     if question.method.name not in ANCHORED:
         return f"{question.method.name} has no profile likelihood"
-    if question.reliability is not None and question.reliability.shrinkage > 0:
+    if question.reliability is None:
+        return "there is no history"
+    if question.reliability.shrinkage > 0:
         return "its likelihood leaves out the shrinkage"
     if not linear:
         return "it exists for rates, scores and win rates of one round"
