@@ -1,14 +1,16 @@
 """Balanced: HERO-3 and PPI on the current round's own gold, each counted for as much as that gold supports.
 
 PPI is right whatever the labelers are like; HERO-3 is surer where its model is right. With w the weight of HERO-3 and
-a gap between the two, the mean square error is estimated by  V(w) + w^2 gap^2,  where V(w) is the variance of the mixture
-by both methods' influences on the same items and gap^2 stands for HERO-3's squared bias. The weight is the one for
-which this is least, and the interval has that error: where the two agree it is shorter than PPI's, where they do not
-it is PPI's. With more than two classes one weight serves all, and squares are added up over the classes.
+a gap between the two, the mean square error is estimated by  V(w) + w^2 gap^2,  where V(w) is the variance of the
+mixture by both methods' influences on the same items and gap^2 stands for HERO-3's squared bias. The weight is the one
+for which this is least, times PPI's power: predictions that do not hold for gold left out speak against the model that
+made them. The interval takes the two as if they erred together, so that it is never shorter than a mean of theirs.
+With more than two classes one weight serves all, and squares are added up over the classes.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,26 +24,25 @@ from hero_eval.model.patterns import Floats
 
 @dataclass(frozen=True)
 class Mixture:
-    """The weight of the first of two estimates, the mixture's mean square error, and its variance alone."""
+    """The weight of the first of two estimates, and the mixture's standard error, over all classes."""
 
     weight: float
     error: float
-    variance: float
 
 
-def mixture(first: Floats, second: Floats, beyond: float, gap: Floats) -> Mixture:
+def mixture(first: Floats, second: Floats, beyond: float, gap: Floats, power: float) -> Mixture:
     """How to mix an estimate that may be biased with one that is not.
 
     first, second (N, K): the items' influences on both; `beyond`: variance of the first that no item explains; gap
-    (K,): first minus second.
+    (K,): first minus second; `power`: how far the first's predictions hold for gold left out.
     """
-    apart = float(((first - second) ** 2).sum()) + beyond
+    bias = float(gap @ gap)
+    apart = float(((first - second) ** 2).sum()) + beyond + bias
     own = float((second**2).sum())
     gain = own - float((first * second).sum())
-    off = apart + float(gap @ gap)
-    weight = min(max(gain / off, 0.0), 1.0) if off > 0.0 else 0.0
-    variance = own - 2.0 * weight * gain + weight**2 * apart
-    return Mixture(weight, variance + weight**2 * float(gap @ gap), variance)
+    weight = power * min(max(gain / apart, 0.0), 1.0) if apart > 0.0 else 0.0
+    off = float((first**2).sum()) + beyond + bias
+    return Mixture(weight, (1.0 - weight) * math.sqrt(own) + weight * math.sqrt(off))
 
 
 def rates(evidence: Evidence) -> Floats:
@@ -66,10 +67,12 @@ def balanced(evidence: Evidence) -> Fit:
     past = np.zeros((0, by_model.current.shape[1])) if by_model.history is None else by_model.history
     first = _all_classes(np.concatenate([past, by_model.current]))
     second = _all_classes(np.concatenate([np.zeros_like(past), by_design.current]))
-    found = mixture(first, second, _beyond(by_model), by_model.rates - by_design.rates)
+    power = float(next(one.data["power"] for one in by_design.findings if one.code == "F320"))
+    found = mixture(first, second, _beyond(by_model), by_model.rates - by_design.rates, power)
     w = found.weight
-    longer = np.sqrt(found.error / found.variance) if found.variance > 0.0 else 1.0
-    mixed = (second + w * (first - second))[:, 1:] * longer
+    mixed = second + w * (first - second)
+    length = math.sqrt(float((mixed**2).sum()))
+    mixed = mixed[:, 1:] * (found.error / length if length > 0.0 else 1.0)
     said = f"hero3 says {_say(by_model)}, ppi {_say(by_design)}; hero3 was counted for {w:.0%}"
     data = {"weight": w, "hero3": by_model.rates.tolist(), "ppi": by_design.rates.tolist()}
     kept = tuple(one for one in by_model.findings if one.code in ("F301", "F204"))

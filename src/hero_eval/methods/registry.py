@@ -97,8 +97,9 @@ class Evidence:
 
     `current` holds the labels of labelers that history knows, `current_all` every label of the current round. Without
     a history that has gold the current round is its own: labelers are known by its gold, and `current` has every label,
-    its items weighted by their known probabilities of having gold, which `current_all` leaves out. `alone` tells that this is a whole round, and the only one that is asked about: parts of a round differ from history because
-    they are parts, and two rounds of the same labelers differ from it by the same drift.
+    its items weighted by their known probabilities of having gold, which `current_all` leaves out. `alone` tells that
+    this is a whole round, and the only one that is asked about: parts of a round differ from history because they are
+    parts, and two rounds of the same labelers differ from it by the same drift.
     """
 
     n_classes: int

@@ -19,6 +19,7 @@ Shapes: n items, K classes, P rows, m rows with gold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -116,7 +117,7 @@ def _some_rows(rows: Rows, at: Ints) -> Rows:
     return replace(rows, patterns=some, round=rows.round[at], covariates=rows.covariates[at])
 
 
-def _scores(fit: LevelFit, rows: Rows, gold: int) -> Floats:
+def _scores(fit: LevelFit, rows: Rows, gold: int) -> Any:
     """(m, p) sparse: the scores of rows if all of them were of this class."""
     as_one = replace(rows.patterns, gold=np.full(rows.patterns.n_rows, gold))
     return LevelInformation(replace(fit, rows=replace(rows, patterns=as_one))).scores

@@ -175,15 +175,15 @@ def _mass(current: Current, here: Floats, *, on_all: bool) -> float:
 def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence:
     """The evidence with items drawn `here` (current) and `there` (history) times, to be fitted from a warm start."""
     em = replace(evidence.em, tolerance=min(evidence.em.tolerance, 1e-8), step_tolerance=1e-5, accelerate=True)
-    if there is None or (evidence.history is None and (evidence.wide is None or not evidence.wide.past)):
+    if there is None or evidence.history is None:
         everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
         current = evidence.current.reweighted(evidence.current.item_weight * here)
         wide = evidence.wide
         if wide is not None:
             wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here))
         warm = None if evidence.given is None else evidence.given.latent
-        changed = {"current": current, "current_all": everything, "wide": wide, "given": None, "warm": warm}
-        return replace(evidence, em=em, progress=None, **changed)
+        redrawn = replace(evidence, current=current, current_all=everything, wide=wide, em=em, progress=None)
+        return replace(redrawn, given=None, warm=warm)
     wide = evidence.wide
     if wide is not None:
         parts = np.split(there, np.cumsum([len(one.row_of_item) for one in wide.past])[:-1])

@@ -78,7 +78,7 @@ def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]
 
 
 def _own_gold_findings(question: Question, fit: Fit, current: Current) -> list[Finding]:
-    """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees with it."""
+    """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees."""
     if is_large(question.rounds) or not current.round.n_gold or not question.n_gold_current:
         return []
     found = _used_probabilities([current.round], "current")
@@ -127,7 +127,9 @@ def disagreement(fit: Fit, current: Current) -> Disagreement | None:
         return None
     statistic = float(gap @ np.linalg.solve(covariance, gap))
     freedom = current.round.n_gold - 1.0
-    return Disagreement(fit.rates, other.rates, statistic, float(special.fdtrc(len(gap), freedom, statistic / len(gap))))
+    return Disagreement(
+        fit.rates, other.rates, statistic, float(special.fdtrc(len(gap), freedom, statistic / len(gap)))
+    )
 
 
 def contradicted(question: Question) -> Question:

@@ -548,7 +548,11 @@ def _best(
         return chosen.name, chosen.why, chosen.findings
     lack = "history has no gold" if past else "there is no history"
     golds = [one.n_gold for one in currents]
-    if min(golds) >= LEAST_OWN and not stays(currents) and not (options.covariates or options.text is not None or options.penalty is not None):
+    if (
+        min(golds) >= LEAST_OWN
+        and not stays(currents)
+        and not (options.covariates or options.text is not None or options.penalty is not None)
+    ):
         own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
         if is_large(currents):
             return "hero1", f"{own} anchor its labelers", ()
@@ -672,9 +676,7 @@ def _count_current(
     return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
 
 
-def _count_own(
-    one: Round, everything: Counted, classes: tuple[str, ...], method: Method, options: Options
-) -> Current:
+def _count_own(one: Round, everything: Counted, classes: tuple[str, ...], method: Method, options: Options) -> Current:
     """A round that has nothing but its own gold to be read by."""
     own = fit_with((one,), EMOptions(), classes, options.progress, where="the current round")
     wide = Wide(
