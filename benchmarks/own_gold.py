@@ -233,10 +233,8 @@ def write_raw(path: Path, outcomes: Sequence[Outcome]) -> None:
         writer.writerow(["setting", "labelers", "gold", "draw", "truth", *METHODS, "low", "high", "method", "weight"])
         for one in outcomes:
             cell = one.cell
-            writer.writerow(
-                [cell.setting, cell.labelers, cell.gold, one.draw, one.truth, *one.values, one.low, one.high]
-                + [one.method, one.weight]
-            )
+            told = (*one.values, one.low, one.high, one.method, one.weight)
+            writer.writerow([cell.setting, cell.labelers, cell.gold, one.draw, one.truth, *told])
 
 
 def told(row: dict[str, str]) -> str:
