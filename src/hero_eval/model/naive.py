@@ -334,7 +334,7 @@ def ppi(
     """Prediction-powered rates (K,), their covariance (K, K) and the power, by sums over items one at a time.
 
     Items with gold count as their weight over the probability that they had of being given gold. The power is the
-    slope of gold on prediction, classes taken together, less what its own error explains of it, between 0 and 1.
+    slope of gold on prediction, classes taken together, less twice what its own error explains of it, between 0 and 1.
     """
     n_items, n_classes = predictions.shape
     unit = _mean_one(weights, n_items) / n_items
@@ -354,7 +354,7 @@ def ppi(
             part[i] ** 2 * float(np.sum((seen[i] - mean_seen - slope * (predictions[i] - mean_foreseen)) ** 2))
             for i in known
         ) / (len(known) - 2)
-        power = min(1.0, slope * max(0.0, 1.0 - rest / spread / slope**2))
+        power = min(1.0, slope * max(0.0, 1.0 - 2.0 * rest / spread / slope**2))
     overall = np.sum([unit[i] * predictions[i] for i in range(n_items)], axis=0)
     correction = np.sum([part[i] * (seen[i] - power * predictions[i]) for i in known], axis=0)
     free = len(known) - (2 if power > 0 else 1)

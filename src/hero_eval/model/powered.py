@@ -6,7 +6,7 @@ With prediction f_i of item i's class (K shares that add up to 1), gold y_i of a
 
 is the rate whatever f is, if f_i owes nothing to y_i: the second mean corrects what the first gets wrong. Lambda = 0 is
 the plain mean of gold. The variance is least at the slope of y on f, which gold shows; where that is few, the slope is
-drawn towards 0 by what its own error explains of it.
+drawn towards 0 by twice what its own error explains of it.
 
 Predictions are those of HERO-3's model, and each item with gold is predicted as if its own gold were not known: by one
 Newton step away from the fit of all (`left_out`), which is close to fitting anew. The score of item i is s_i(k) if its
@@ -27,6 +27,7 @@ from hero_eval.model.latent import log_shares
 from hero_eval.model.levels import LevelFit, LevelInformation, Rows
 from hero_eval.model.patterns import Bools, Floats, Ints
 
+CAUTION = 2.0  # of squared errors of a slope that are taken off its square: one is what chance adds on average
 _LEAST_SHARE = 1e-12
 _FARTHEST = 20.0  # of a move on the logit scale: a gold that alone decides its item leaves nothing to predict it by
 
@@ -77,7 +78,7 @@ def tuned_power(seen: Floats, foreseen: Floats, part: Floats) -> float:
     if slope <= 0.0:
         return 0.0
     rest = float((each * (gap_seen - slope * gap_foreseen) ** 2).sum()) / (len(part) - 2.0)
-    return min(slope * max(0.0, 1.0 - rest / spread / slope**2), 1.0)
+    return min(slope * max(0.0, 1.0 - CAUTION * rest / spread / slope**2), 1.0)
 
 
 def left_out(fit: LevelFit, where: Bools) -> Floats:
