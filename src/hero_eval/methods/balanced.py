@@ -3,9 +3,9 @@
 PPI is right whatever the labelers are like; HERO-3 is surer where its model is right. With w the weight of HERO-3 and
 a gap between the two, the mean square error is estimated by  V(w) + w^2 gap^2,  where V(w) is the variance of the
 mixture by both methods' influences on the same items and gap^2 stands for HERO-3's squared bias. The weight is the one
-for which this is least, times PPI's power squared: predictions that do not hold for gold left out speak against the model that
-made them. The interval takes the two as if they erred together, so that it is never shorter than a mean of theirs.
-With more than two classes one weight serves all, and squares are added up over the classes.
+for which this is least, times the square of PPI's power: predictions that do not hold for gold left out speak against
+the model that made them. The interval takes the two as if they erred together, so that it is never shorter than a mean
+of theirs. With more than two classes one weight serves all, and squares are added up over the classes.
 """
 
 from __future__ import annotations
