@@ -174,6 +174,15 @@ def test_ppi_without_gold_is_refused() -> None:
     assert set(hero.compare_methods(alone(9))) >= set(OWN)
 
 
+def test_covariates_without_history_are_refused() -> None:
+    """Columns that were named would be left out without a word."""
+    labels, gold, _ = drawn(9)
+    one = round_of(labels, gold, {"x": np.arange(len(labels), dtype=float)})
+    with pytest.raises(hero.HeroError) as caught:
+        hero.estimate_rate(one, method="hero3", covariates=["x"])
+    assert caught.value.code == "E206"
+
+
 # ---------------------------------------------------------------------------------------- beside history
 
 

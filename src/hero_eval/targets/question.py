@@ -504,6 +504,10 @@ def _choose(
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
     _require_gold(method, currents, past)
+    if wants and not gold and method.uses_covariates:
+        raise wrong(
+            "E206", f"covariates of {name} need a history with gold; leave them out to use the round's own gold"
+        )
     tried = options.method is None and gold and (wants or options.penalty is None)
     if tried and not method.uses_covariates:  # it did better on past rounds without them
         return method, why, (), found
