@@ -166,6 +166,12 @@ class Estimate(Displayed):
     mean_score: Estimate | None = None
     least_error: float = 0.0
     source: Source | None = field(default=None, repr=False)
+    n_gold_current: int = 0
+
+    @property
+    def n_gold_history(self) -> int:
+        """Of the golds used, those in history; the others are the current round's."""
+        return self.n_gold - self.n_gold_current
 
     @property
     def std_error(self) -> float:
@@ -227,6 +233,8 @@ class Estimate(Displayed):
             "why": self.why,
             "n_items": self.n_items,
             "n_gold": self.n_gold,
+            "n_gold_history": self.n_gold_history,
+            "n_gold_current": self.n_gold_current,
             "converged": self.converged,
             "em": None if self.em is None else {"steps": self.em.n_steps, "change": number(self.em.change)},
             "findings": [finding.to_dict() for finding in self.findings],
@@ -250,10 +258,17 @@ class Estimate(Displayed):
 
     def __repr__(self) -> str:
         low, high = self.interval()
+        where = f" ({self.gold_words})" if self.n_gold_current else ""
         return (
             f"Estimate({self.what} {self.value:.4f}, {self.level:.0%} interval {low:.4f} to {high:.4f}, {self.method}, "
-            f"{self.n_items} items, {self.n_gold} gold)"
+            f"{self.n_items} items, {self.n_gold} gold{where})"
         )
+
+    @property
+    def gold_words(self) -> str:
+        """Where the golds used are: "240 in history, 60 in current"."""
+        parts = ((self.n_gold_history, "history"), (self.n_gold_current, "current"))
+        return ", ".join(f"{count:,} in {where}" for count, where in parts if count) or f"none that {self.method} uses"
 
 
 def _brief(estimate: Estimate) -> dict[str, Any]:

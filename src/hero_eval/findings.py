@@ -29,7 +29,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F109": ("note", "how clusters were used"),
     "F110": ("note", "items whose ids history has too were taken as independent of it"),
     "F111": ("note", "known probabilities of having gold were used as weights"),
-    "F112": ("warning", "gold did not go to a random part of history"),
+    "F112": ("warning", "gold did not go to a random part of the items"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -41,17 +41,19 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F208": ("warning", "labelers that history never saw count as their peers do"),
     "F209": ("warning", "a labeler's reliability differs between rounds"),
     "F210": ("warning", "many labelers of few labels each bias the rate"),
+    "F220": ("warning", "the model and the round's own gold disagree"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
     "F302": ("warning", "the estimate lies on the edge"),
     "F303": ("warning", "the rate is weakly identified"),
     "F304": ("warning", "very little gold"),
     "F306": ("note", "why this method was chosen"),
-    "F307": ("warning", "no gold of one class in history"),
+    "F307": ("warning", "no gold of one class"),
     "F308": ("warning", "nothing anchors the classes of this method to gold"),
     "F309": ("warning", "outside the usual interval's safe region"),
     "F310": ("warning", "how far rounds drift is not known"),
     "F311": ("warning", "the interval asked for leaves a part of the error out"),
+    "F320": ("note", "how much the labels sharpened the mean of the round's gold"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),
@@ -84,6 +86,7 @@ DOUBTS_INTERVAL: frozenset[str] = frozenset(
         "F206",
         "F209",
         "F210",
+        "F220",  # the round's own gold says otherwise
         "F301",
         "F303",
         "F304",

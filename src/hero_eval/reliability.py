@@ -314,8 +314,12 @@ def fit_with(
     shrinkage: float = 0.0,
     counted: Counted | None = None,
     warm: Reliability | None = None,
+    where: str = "history",
 ) -> Reliability:
-    """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts."""
+    """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts.
+
+    `where` is what findings call the rounds.
+    """
     named = tuple(classes) if classes is not None else common_classes(rounds)
     labelers = labelers_of(rounds)
     if not labelers:
@@ -331,7 +335,7 @@ def fit_with(
         fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
     else:
         fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
-    findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
+    findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit, where))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 
 
@@ -371,19 +375,19 @@ def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
 
 
 def _labeler_findings(
-    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit
+    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit, where: str
 ) -> list[Finding]:
     found = []
     hits, class_gold = gold_counts(counted.patterns, len(classes))
     lacking = [classes[k] for k in range(len(classes)) if class_gold[k] == 0]
     if lacking:
         message = (
-            f"history has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
+            f"{where} has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
         )
         found.append(Finding("F307", message, {"classes": lacking}))
     n_gold = counted.patterns.n_gold
     if n_gold < 20:
-        found.append(Finding("F304", f"history has only {n_gold} gold items", {"gold": n_gold}))
+        found.append(Finding("F304", f"{where} has only {n_gold} gold items", {"gold": n_gold}))
     found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:

@@ -86,13 +86,14 @@ def outlook(current: Round, history: Sequence[Round], positive: list[str] | None
     import hero_eval as hero
 
     doing.say("Trying every method")
+    past = history or None
     try:
-        tried = hero.compare_methods(current, history, positive=positive, progress=doing.step)
+        tried = hero.compare_methods(current, past, positive=positive, progress=doing.step)
     except HeroError as error:
         return Outlook(error=error)
     methods = _tried(tried)
     try:
-        chosen = hero.estimate_rate(current, history, positive=positive, progress=doing.step)
+        chosen = hero.estimate_rate(current, past, positive=positive, progress=doing.step)
     except HeroError as error:
         return Outlook(methods, error=error)
     best: dict[str, Any] = {"method": chosen.method, "why": chosen.why, "refusal": refusal(chosen.findings)}

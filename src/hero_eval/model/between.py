@@ -87,11 +87,12 @@ def learn_drift(fit: LevelFit) -> Drift:
     """The posterior of the drift's size, from the gold of past rounds, and of the current one if it has any.
 
     One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
-    drift that they share, and there is none.
+    drift that they share, and there is none. A round that has only its own gold is read by that, and has drifted from
+    nothing.
     """
     rows = fit.rows
     n_past = len(np.unique(rows.round[rows.known & ~rows.is_current]))
-    if n_past < 2 and fit.shape.n_levels == 0:
+    if n_past == 0 or (n_past < 2 and fit.shape.n_levels == 0):
         return no_drift(n_past)
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     heights = np.zeros(len(SIZES))
@@ -262,6 +263,8 @@ def own_moves(fit: LevelFit) -> tuple[Floats, Floats]:
 
 def own_excess(fit: LevelFit) -> tuple[float, float]:
     """By how much the variance of the current labelers' own moves exceeds that of past rounds, and the latter."""
+    if fit.rows.n_rounds == 1:
+        return 0.0, 0.0
     moves, variances = own_moves(fit)
     if fit.rows.n_rounds == 2:
         apart = _own_variance(moves[1] - moves[0], variances[1] + variances[0])

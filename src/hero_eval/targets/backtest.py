@@ -262,7 +262,8 @@ def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options
     known = all_methods()
     if methods is None:
         covariates = options.covariates or options.text is not None or shared_numeric(past[:1], past[1:])
-        return [name for name, one in known.items() if covariates or "covariates" not in one.needs]
+        can = {name: one for name, one in known.items() if not one.by_design}  # the gold of a played round is hidden
+        return [name for name, one in can.items() if covariates or "covariates" not in one.needs]
     if isinstance(methods, str) or not methods or any(name not in known for name in methods):
         raise wrong("E201", f"methods is {methods!r}. Give a list of some of: {', '.join(known)}")
     return list(dict.fromkeys(methods))

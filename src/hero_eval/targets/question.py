@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
 from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
-from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large
+from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large, stays
+from hero_eval.engines.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
 from hero_eval.findings import Finding, name_some, settled, unique
@@ -42,6 +43,7 @@ from hero_eval.targets.intervals import (
     profile_curve,
 )
 
+LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
 
@@ -106,6 +108,8 @@ class Current:
     known: NDArray[np.bool_] | None
     findings: tuple[Finding, ...]
     clusters: NDArray[np.object_] | None = None
+    own: Reliability | None = None
+    """What this round's own gold says of its labelers, where there is no history with gold."""
 
     def ids(self, fit: Fit) -> NDArray[np.object_] | None:
         return self.all_ids if fit.on_all else self.known_ids
@@ -137,10 +141,17 @@ class Question:
 
     @property
     def n_gold(self) -> int:
-        uses_gold = "history gold" in self.method.needs
-        past = self.reliability.n_gold if uses_gold and self.reliability is not None else 0
-        now = sum(current.round.n_gold for current in self.currents) if "current gold" in self.method.takes else 0
-        return past + now
+        """The golds that the method uses, of history and of the current rounds."""
+        return self.n_gold_history + self.n_gold_current
+
+    @property
+    def n_gold_history(self) -> int:
+        return self.reliability.n_gold if self.method.uses_history and self.reliability is not None else 0
+
+    @property
+    def n_gold_current(self) -> int:
+        used = "current gold" in self.method.takes or any(current.own is not None for current in self.currents)
+        return sum(current.round.n_gold for current in self.currents) if used else 0
 
     def fits(self) -> list[Fit]:
         return list(self.first_fits)
@@ -153,7 +164,9 @@ class Question:
     def fit_findings(self, fit: Fit, current: Current) -> tuple[Finding, ...]:
         """Everything to be said of one fit, each remark once."""
         found = [*self.findings, *current.findings, *fit.findings]
-        if "history gold" in self.method.needs and self.reliability is not None:
+        if current.own is not None:
+            found += [one for one in current.own.findings if one.code not in guards.NOTES]
+        if self.method.uses_history and self.reliability is not None:
             found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
             found.append(not_converged(fit.report))
@@ -243,7 +256,8 @@ class Question:
         influence = self.influence(fit, current, contrast)
         value = float(contrast @ fit.rates) if known else math.nan
         n_items = current.n_items(fit.on_all)
-        floor = edge_floor(float(contrast @ fit.inside), bounds, n_items) if fit.on_edge else 0.0
+        behind = n_items if fit.edge_items is None else fit.edge_items
+        floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge else 0.0
         kind, remark = interval_kind(self, [fit], [current])
         found = self.fit_findings(fit, current)
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
@@ -314,6 +328,7 @@ class Question:
             method=self.method.name,
             n_items=n_items,
             n_gold=self.n_gold,
+            n_gold_current=self.n_gold_current,
             level=self.options.level,
             interval_kind=kind,
             bounds=bounds,
@@ -330,6 +345,8 @@ class Question:
     def freedom(self) -> float:
         """Degrees of freedom of the intervals: few clusters, or little gold, make them longer."""
         by_clusters = math.inf if self.options.cluster is None else max(self.n_clusters - 1.0, 1.0)
+        if self.method.by_design:
+            return min(by_clusters, max(min(current.round.n_gold for current in self.currents) - 1.0, 1.0))
         return min(by_clusters, gold_freedom(self.n_gold, len(self.classes)) if self.n_gold else math.inf)
 
     @property
@@ -381,6 +398,8 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:
         question = _split_history(question, split)
+    if options.method is None and method.name == "hero3":
+        return guards.contradicted(question)
     guarded = options.method is None and method.name == "hero2" and columns is not None
     return _step_back(question) if guarded else question
 
@@ -483,10 +502,11 @@ def _choose(
         raise wrong(
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
-    if "history gold" in method.needs and not past:
-        raise wrong("E206", f"{name} needs a history with gold; none was given")
-    if "history gold" in method.needs and not gold:
-        raise no_gold(past)
+    _require_gold(method, currents, past)
+    if wants and not gold and method.uses_covariates:
+        raise wrong(
+            "E206", f"covariates of {name} need a history with gold; leave them out to use the round's own gold"
+        )
     tried = options.method is None and gold and (wants or options.penalty is None)
     if tried and not method.uses_covariates:  # it did better on past rounds without them
         return method, why, (), found
@@ -530,7 +550,36 @@ def _best(
         chosen = best_with_gold(past, classes, options, em, shrinkage)
         return chosen.name, chosen.why, chosen.findings
     lack = "history has no gold" if past else "there is no history"
-    return "dawid_skene", f"{lack}, so the labelers can be compared only with each other", ()
+    golds = [one.n_gold for one in currents]
+    if (
+        min(golds) >= LEAST_OWN
+        and not stays(currents)
+        and not (options.covariates or options.text is not None or options.penalty is not None)
+    ):
+        own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
+        if is_large(currents):
+            return "hero1", f"{own} anchor its labelers", ()
+        return "balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it", ()
+    few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
+    return "dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other", ()
+
+
+def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Round]) -> None:
+    """The gold that a method asked for cannot do without."""
+    if any(one.n_gold for one in past) and not method.by_design:
+        return
+    if method.by_design and is_large([*currents, *past]):
+        raise wrong("E211", f"{method.name} needs items one by one; a round here is kept without them: use hero1")
+    least = LEAST_OWN if method.by_design else 1
+    poor = [one for one in currents if one.n_gold < least or stays([one])]  # whose labels stay in an engine, cannot
+    if method.by_design and poor:
+        message = f"{method.name} needs gold for {LEAST_OWN} or more items of {poor[0].name!r}; {poor[0].n_gold} has it"
+        raise unsupported("E305", message)
+    if "history gold" in method.needs or ("gold" in method.needs and poor):
+        if past:
+            raise no_gold(past)
+        either = "" if "history gold" in method.needs else ", and the current round has none either"
+        raise wrong("E206", f"{method.name} needs a history with gold; none was given{either}")
 
 
 def _learn(
@@ -543,7 +592,7 @@ def _learn(
     progress: Progress | None,
 ) -> Reliability | None:
     """History's reliabilities if the method needs them; a fitted one is used again when its classes agree."""
-    if "history gold" not in method.needs:
+    if not method.uses_history or ("history gold" not in method.needs and not any(one.n_gold for one in past)):
         return None
     if isinstance(history, Reliability) and history.classes == classes:
         return history
@@ -563,6 +612,8 @@ def _count_current(
     if one.n_items == 0:
         raise unsupported("E303", f"no item of the current round {one.name!r} has a usable label")
     everything = count([one], one.labelers, classes)
+    if reliability is None and method.uses_own_gold:
+        return _count_own(one, everything, classes, method, options)
     if reliability is None:
         evidence = Evidence(len(classes), everything.patterns, everything.patterns, progress=options.progress)
         units = None if options.cluster is None else clusters_of(one, options.cluster)
@@ -628,6 +679,28 @@ def _count_current(
     return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
 
 
+def _count_own(one: Round, everything: Counted, classes: tuple[str, ...], method: Method, options: Options) -> Current:
+    """A round that has nothing but its own gold to be read by."""
+    own = fit_with((one,), EMOptions(), classes, options.progress, where="the current round")
+    wide = Wide(
+        own.labelers,
+        count([one], own.labelers, classes, routed=True).patterns,
+        (),
+        _group_numbers(own.labelers, options.groups),
+    )
+    evidence = Evidence(
+        len(classes),
+        wide.current,
+        everything.patterns,
+        progress=options.progress,
+        given=own.fit,
+        wide=wide if "all labelers" in method.takes else None,
+    )
+    units = None if options.cluster is None else clusters_of(one, options.cluster)
+    ids = None if everything.kept is None else one.item_ids
+    return Current(one, evidence, ids, ids, everything.kept, _current_notes(one, method, own=True), units, own)
+
+
 def _widen(
     one: Round,
     reliability: Reliability,
@@ -658,9 +731,9 @@ def _group_numbers(labelers: Sequence[str], groups: Mapping[str, str] | None) ->
     return np.array([numbers[named[one]] if one in named else 0 for one in labelers], dtype=np.int64)
 
 
-def _current_notes(one: Round, method: Method) -> tuple[Finding, ...]:
+def _current_notes(one: Round, method: Method, *, own: bool = False) -> tuple[Finding, ...]:
     notes = [note.at(f"current {one.name!r}") for note in one.notes]
-    if one.n_gold and "current gold" not in method.takes:
+    if one.n_gold and "current gold" not in method.takes and not own:
         message = f"{one.n_gold} items of {one.name!r} have gold; {method.name} does not use the current round's gold"
         notes.append(Finding("F105", message, {"gold": one.n_gold}))
     return tuple(notes)
@@ -674,7 +747,7 @@ def _advice(
     if names and not options.covariates and options.text is None:
         message = f"{method.name} uses every numeric column that all rounds share: {name_some(list(names))}"
         found.append(Finding("F406", message, {"covariates": list(names)}))
-    if options.method is None and not (names or options.covariates or options.text) and "history gold" in method.needs:
+    if options.method is None and not (names or options.covariates or options.text) and method.uses_history and past:
         unused = shared.shared_numeric(currents, past, options.not_covariates)
         if unused:
             message = f"history and current share {name_some(list(unused))}, which could sharpen the estimate"
