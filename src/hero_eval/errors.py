@@ -39,6 +39,7 @@ CATALOGUE: dict[str, str] = {
     "E204": "an option does not fit this method or target",
     "E205": "the rounds do not share their classes",
     "E206": "the method needs something that was not given",
+    "E208": "the current round is one of its own past rounds",
     "E211": "the round is kept without its items, which this asks for",
     "E212": "an engine is missing, or failed",
     "E207": "the configuration file is wrong",

@@ -217,6 +217,31 @@ class Round(Displayed):
             )
         )
 
+    def holds_same_as(self, other: Round) -> bool:
+        """Whether the other round has the same items, labels and gold, whatever it is called."""
+        if self is other:
+            return True
+        if type(self) is not type(other) or not self.n_items:
+            return False
+        if (self.n_items, self.n_labels, self.labelers) != (other.n_items, other.n_labels, other.labelers):
+            return False
+        pairs: list[tuple[NDArray[Any], NDArray[Any]]] = [
+            (self.label_item, other.label_item),
+            (self.label_labeler, other.label_labeler),
+            (self.item_ids, other.item_ids),
+            (self._said(self.label_answer), other._said(other.label_answer)),
+            (self._said(self.gold), other._said(other.gold)),
+        ]
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    def _said(self, answers: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Answers as they are spelled: rounds may number them differently."""
+        return np.array([*self.values, ""], dtype=object)[answers]
+
+    def noted(self, finding: Finding) -> Round:
+        """The same round with one more remark."""
+        return Round._of(dataclasses.replace(self._contents, notes=(*self.notes, finding)))
+
     def without_gold(self) -> Round:
         """The round with its gold hidden, as a current round has it."""
         return Round._of(dataclasses.replace(self._contents, gold=np.full(self.n_items, -1, np.int64)))

@@ -112,3 +112,7 @@ def fit_findings(carried: Carried) -> tuple[Finding, ...]:
 
 def weak_finding(what: str) -> Finding:
     return Finding("F303", f"{what}; the interval is only indicative")
+
+
+def unknown_finding(what: str) -> Finding:
+    return Finding("F303", f"{what}; the interval is the whole range")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
-from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
+from hero_eval.confidence import Curve, Flat, Normal, Resampled, Touching, resampled
 from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
@@ -40,6 +40,7 @@ from hero_eval.targets.intervals import (
     interval_kind,
     profile_curve,
 )
+from hero_eval.targets.twice import overlap_findings, refuse_own_history
 
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
@@ -288,6 +289,9 @@ class Question:
         `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
         tell the classes apart leave the whole range open.
         """
+        value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
+        if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
+            curve = Flat(bounds) if math.isnan(curve.spread) else None
         if guards.knows_nothing(self) and kind != "paper":
             curve = Flat(bounds)
         if curve is None:
@@ -350,6 +354,8 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
+    for current in currents:
+        refuse_own_history(current, past or None)
     classes = common_classes([*currents, *past])
     method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage)
     rounds, columns = tuple(currents), None
@@ -378,6 +384,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         *_advice(currents, past, method, options, names),
         *remarks,
         *repeat_findings(rounds, past, options.cluster),
+        *overlap_findings(rounds, past),
     )
     question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:

@@ -19,6 +19,7 @@ from hero_eval.model.patterns import Floats
 from hero_eval.round import Round, spelled
 from hero_eval.targets.family import Family, family, family_options, groups_of
 from hero_eval.targets.question import Current, History, Options, Question, ask, require_round, unique
+from hero_eval.targets.twice import refuse_own_history
 
 
 # The overloads tell only how `by` changes what comes back; the options are those of the implementation.
@@ -66,6 +67,7 @@ def estimate_rate(  # type: ignore[misc]
             shown, source=Source((current,), question.reliability or history, _asked(options, positive, scores))
         )
     require_round(current)
+    refuse_own_history(current, history)
     parts = groups_of(current, by)
     question = ask(list(parts.values()), history, family_options(options, len(parts)), split=by)
     made = [
