@@ -474,11 +474,11 @@ def _place(error: Exception) -> str:
 
 
 def _questions(rounds: list[Any], asking: Mapping[str, Any]) -> list[tuple[str, Callable[[], Any]]]:
-    current, past = rounds[0], rounds[1:] or None
+    current, past, before = rounds[0], rounds[1:] or None, rounds[1:-1] or None
     return [
         ("estimate_rate", lambda: hero.estimate_rate(current, past, **asking)),
         ("estimate_rate by", lambda: hero.estimate_rate(current, past, by="flag", **asking)),
-        ("estimate_difference", lambda: hero.estimate_difference(current, rounds[-1], past, **asking)),
+        ("estimate_difference", lambda: hero.estimate_difference(current, rounds[-1], before, **asking)),
         ("estimate_win_rate", lambda: hero.estimate_win_rate(current, past, **asking)),
         ("estimate_moderation", lambda: hero.estimate_moderation(current, past, flag="flag", **asking)),
         ("compare_methods", lambda: hero.compare_methods(current, past, **_without(asking, "method"))),

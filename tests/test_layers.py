@@ -22,7 +22,7 @@ _BASE = {"errors", "findings"}
 FLOW: dict[str, set[str]] = {
     "model": set(),
     "errors": set(),
-    "findings": set(),
+    "findings": {"documents"},
     "documents": set(),
     "display": set(),
     "frames": {"errors"},

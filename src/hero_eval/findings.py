@@ -5,10 +5,11 @@ A finding never stops an estimate; it travels with it to every place where the n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from hero_eval.documents import plain
 
 Severity = Literal["note", "warning"]
 
@@ -28,6 +29,9 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F112": ("warning", "gold did not go to a random part of history"),
     "F113": ("warning", "rounds that hold the same count as one"),
     "F114": ("warning", "the labels of the current round are in history too"),
+    "F115": ("note", "answers that differ only in case or space count as one"),
+    "F116": ("note", "answers that were to count as not given"),
+    "F117": ("warning", "answers that no gold gives"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -97,13 +101,8 @@ class Finding:
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
-            "data": {key: None if _is_infinite(value) else value for key, value in self.data.items()},
+            "data": plain(self.data),
         }
-
-
-def _is_infinite(value: Any) -> bool:
-    """What JSON cannot write."""
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def name_some(names: list[str], most: int = 5) -> str:

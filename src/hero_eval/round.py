@@ -71,13 +71,15 @@ class Round(Displayed):
         covariates: Sequence[str] | None = None,
         text: str | None = None,
         name: str | None = None,
+        missing: Sequence[Any] | None = None,
     ) -> None:
         """Read the tables; InputError with all their problems at once.
 
         `columns` maps our column names to yours. `classes` are the possible answers, in order; `positive` is
-        the one whose rate is asked for. Naming `covariates` and `text` here has them checked now.
+        the one whose rate is asked for. Naming `covariates` and `text` here has them checked now. Answers that
+        `missing` names ("unsure", "skip") count as not given.
         """
-        options = make_options(columns, classes, positive, covariates, text, name or "round")
+        options = make_options(columns, classes, positive, covariates, text, "round" if name is None else name, missing)
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
     @classmethod
