@@ -22,6 +22,7 @@ from hero_eval.reading.values import (
     answer_text,
     canonical,
     count_of,
+    fold,
     in_class_order,
     is_binary,
     number,
@@ -244,6 +245,22 @@ class Round(Displayed):
         """The same round with one more remark."""
         return Round._of(dataclasses.replace(self._contents, notes=(*self.notes, finding)))
 
+    def respelled(self, spelling: Mapping[str, str]) -> Round:
+        """The round with some of its answers in another spelling, and a remark that says so."""
+        said = ", ".join(f"{old!r} as {new!r}" for old, new in spelling.items())
+        message = f"Answers that differ from other rounds' only in case or space count as theirs: {said}."
+
+        def spell(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(spelling.get(name, name) for name in names)
+
+        contents = dataclasses.replace(
+            self._contents,
+            values=spell(self.values),
+            classes_given=None if self.classes_given is None else spell(self.classes_given),
+            positive=None if self.positive is None else spelling.get(self.positive, self.positive),
+        )
+        return Round._of(contents).noted(Finding("F115", message, {"answers": dict(spelling)}))
+
     def without_gold(self) -> Round:
         """The round with its gold hidden, as a current round has it."""
         return Round._of(dataclasses.replace(self._contents, gold=np.full(self.n_items, -1, np.int64)))
@@ -283,6 +300,27 @@ def spelled(value: object, classes: Sequence[str]) -> str:
     """A class as a caller may write it (4, 4.0, True, "Yes") in the spelling of `classes`."""
     text = answer_text(value, frozenset(classes)) or ""
     return text if text in classes else canonical(text, binary=tuple(classes) == ("0", "1"))
+
+
+def in_one_spelling(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """The rounds with answers that only case or space tells apart spelled alike: as classes given, else as the first.
+
+    Answers that one and the same round tells apart so stay apart.
+    """
+    first: dict[str, str] = {}
+    apart: set[str] = set()
+    given = [one.classes_given for one in rounds if one.classes_given is not None]
+    for names in (*given, *(one.values for one in rounds)):
+        folded = [fold(name) for name in names]
+        apart |= {one for one in folded if folded.count(one) > 1}
+        for key, name in zip(folded, names, strict=True):
+            first.setdefault(key, name)
+    out = []
+    for one in rounds:
+        names = (*(one.classes_given or ()), *one.values)
+        other = {name: first[fold(name)] for name in names if fold(name) not in apart and first[fold(name)] != name}
+        out.append(one.respelled(other) if other else one)
+    return tuple(out)
 
 
 def common_classes(rounds: Sequence[Round]) -> tuple[str, ...]:

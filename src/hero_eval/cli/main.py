@@ -88,6 +88,7 @@ def estimate(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -108,8 +109,17 @@ def estimate(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(current), history or (), column or (), classes, positive, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(current),
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=where,
+    )
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     gate = actions.Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
@@ -148,6 +158,7 @@ def compare(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -177,8 +188,17 @@ def compare(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(a, b),
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=where,
+    )
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     gate = actions.Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
@@ -219,6 +239,7 @@ def winrate(
     seed: given.Seed = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -238,8 +259,17 @@ def winrate(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(current), history or (), column or (), classes, None, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(current),
+        history or (),
+        column or (),
+        classes,
+        None,
+        covariates,
+        text,
+        where=where,
+    )
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     gate = actions.Gate(fail_below, fail_above)
@@ -273,6 +303,7 @@ def moderation(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -290,7 +321,7 @@ def moderation(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     currents = given.some(current)
     data = Data(
         currents, history or (), column or (), classes, positive, covariates, text, flag, one_positive=True, where=where
@@ -338,6 +369,7 @@ def report(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -354,8 +386,17 @@ def report(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(a, b),
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=where,
+    )
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(a):
@@ -395,6 +436,7 @@ def labelers(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -405,7 +447,7 @@ def labelers(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     data = Data((), history or (), column or (), classes, positive, one_positive=True, where=where)
     chosen = recorded.FromStore(store, None, question, tuple(from_model or ()), since, before)
     if over_time:
@@ -425,6 +467,7 @@ def check(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -434,7 +477,7 @@ def check(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     actions.check(Data([path], history or (), column or (), classes, positive, where=where), as_json=json)
 
 
@@ -452,6 +495,7 @@ def count(
     covariates: given.Covariates = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -461,7 +505,7 @@ def count(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     actions.count(Data((), rounds, column or (), classes, None, covariates, where=where), output, as_json=json)
 
 
@@ -483,14 +527,15 @@ def backtest(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     json: given.AsJson = False,
     markdown: given.AsMarkdown = False,
 ) -> None:
     """How far each method would have been off on past rounds, and how much these drift."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data((), paths, column or (), classes, positive, covariates, text)
+    data = Data((), paths, column or (), classes, positive, covariates, text, where=Where(missing=missing))
     ask = actions.Ask(None, penalty, level, None, cluster)
     actions.backtest(data, ask, method, actions.shape_of(json, markdown))
 

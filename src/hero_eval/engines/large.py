@@ -6,6 +6,7 @@ It goes wherever a round goes. What asks for its items one by one is refused wit
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -125,6 +126,14 @@ class LargeRound(Round):
         same = copy.copy(self)
         same._remarks = (*self._remarks, finding)
         return same
+
+    def respelled(self, spelling: Mapping[str, str]) -> Round:
+        old, new = next(iter(spelling.items()))
+        raise wrong(
+            "E205",
+            f"round {self.name!r}, counted by {self.engine}, spells {old!r} what another round spells {new!r}. Give all "
+            "rounds the same classes",
+        )
 
     def without_gold(self) -> Round:
         return LargeRound(HiddenGold(self.source), self.name, self.engine, self._default)

@@ -28,7 +28,7 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.score import EDGE_ITEMS
 from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round, common_classes, in_one_spelling
 from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
@@ -40,6 +40,7 @@ from hero_eval.targets.intervals import (
     interval_kind,
     profile_curve,
 )
+from hero_eval.targets.strangers import outside_gold
 from hero_eval.targets.twice import overlap_findings, refuse_own_history
 
 _TOUCH = 2e-3  # the default clipping bound, and a little more
@@ -354,6 +355,10 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
+    together = in_one_spelling([*past, *currents])
+    if any(new is not old for new, old in zip(together, past, strict=False)):
+        history = together[: len(past)]
+    past, currents = together[: len(past)], together[len(past) :]
     for current in currents:
         refuse_own_history(current, past or None)
     classes = common_classes([*currents, *past])
@@ -385,6 +390,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         *remarks,
         *repeat_findings(rounds, past, options.cluster),
         *overlap_findings(rounds, past),
+        *outside_gold(rounds, past, classes),
     )
     question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:
