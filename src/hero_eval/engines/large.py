@@ -131,8 +131,8 @@ class LargeRound(Round):
         old, new = next(iter(spelling.items()))
         raise wrong(
             "E205",
-            f"round {self.name!r}, counted by {self.engine}, spells {old!r} what another round spells {new!r}. Give all "
-            "rounds the same classes",
+            f"round {self.name!r}, counted by {self.engine}, spells {old!r} what another round spells {new!r}. "
+            "Give all rounds the same classes",
         )
 
     def without_gold(self) -> Round:
