@@ -178,7 +178,12 @@ class Resampled:
     def quantile(self, p: float) -> float:
         z = self.bias + float(special.ndtri(p))
         moved = float(special.ndtr(self.bias + _stretched(z, -self.acceleration)))
-        return float(np.quantile(self.replicates, min(max(moved, 0.0), 1.0)))
+        share = min(max(moved, 0.0), 1.0)
+        places, times = np.unique(self.replicates, return_counts=True)
+        if len(places) == len(self.replicates):
+            return float(np.quantile(self.replicates, share))
+        # few items give few different replicates: between them, as `below` has it, and no interval of no width on one
+        return float(np.interp(share, (np.cumsum(times) - times / 2) / len(self.replicates), places))
 
     def below(self, x: float) -> float:
         count = len(self.replicates)
