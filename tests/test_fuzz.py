@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import hero_eval as hero
@@ -26,8 +26,9 @@ LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label"
 
 
 @settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
+    phases=[Phase.explicit, Phase.generate],
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),

@@ -293,7 +293,7 @@ class Question:
         value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
         if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
             curve = Flat(bounds) if math.isnan(curve.spread) else None
-        if guards.knows_nothing(self) and kind != "paper":
+        if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper"):
             curve = Flat(bounds)
         if curve is None:
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
