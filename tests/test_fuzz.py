@@ -85,6 +85,28 @@ def test_options_of_the_wrong_kind_are_errors_of_ours(options: dict[str, Any], c
     assert str(caught.value).encode()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"covariates": [1]},
+        {"covariates": 3},
+        {"covariates": {"x": 1}},
+        {"text": 1},
+        {"cluster": ["a"]},
+        {"by": ["a"]},
+        {"scores": [1, 2]},
+        {"scores": {0: 0, 1: 1e308}},
+        {"method": ["hero1"]},
+        {"interval": 3},
+        {"level": "high"},
+        {"groups": ["a"]},
+    ],
+)
+def test_questions_of_the_wrong_kind_are_errors_of_ours(options: dict[str, Any]) -> None:
+    with pytest.raises(HeroError):
+        hero.estimate_rate(hero.Round(pa.table(LABELS)), **options)
+
+
 @pytest.mark.parametrize(("value", "code"), [(1e308, "E113"), (2**1030, "E113"), (5e-324, "E115")])
 def test_weights_out_of_all_proportion_are_refused(value: float, code: str) -> None:
     items = pd.DataFrame({"item": ["a", "b"], "weight": pd.Series([1, value], dtype=object)})

@@ -133,7 +133,7 @@ class Round(Displayed):
         return tuple(self._contents.columns)
 
     def has_column(self, name: str) -> bool:
-        return name in self._contents.columns
+        return isinstance(name, str) and name in self._contents.columns
 
     def numeric_columns(self) -> tuple[str, ...]:
         """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing."""
@@ -191,8 +191,8 @@ class Round(Displayed):
         return truth
 
     def _column(self, name: str) -> Any:
-        if name not in self._contents.columns:
-            raise InputError(absent(self.name, "column", name, self.column_names))
+        if not self.has_column(name):
+            raise InputError(absent(self.name, "column", str(name), self.column_names))
         return self._contents.columns[name]
 
     def _place(self, name: str) -> str:

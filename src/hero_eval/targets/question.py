@@ -85,6 +85,13 @@ class Options:
                 "E201",
                 f"covariates is the text {self.covariates!r}. Give a list of names: [{self.covariates!r}]",
             )
+        listed = isinstance(self.covariates, Sequence) and all(isinstance(name, str) for name in self.covariates)
+        if self.covariates is not None and not listed:
+            raise wrong("E201", f"covariates is {self.covariates!r}. It is a list of the names of columns")
+        for name in ("text", "cluster"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise wrong("E201", f"{name} is {value!r}. It is the name of a column")
         if self.groups is not None and not isinstance(self.groups, Mapping):
             kind = type(self.groups).__name__
             raise wrong("E201", f"groups is {kind}. It maps labelers to groups, such as {{'ann': 'vendor-1'}}")
