@@ -564,7 +564,9 @@ def main() -> None:
         for fault in outcome.faults:
             kind = fault if given.only is not None else _kind_of(fault)
             faults[kind] += 1
-            examples.setdefault(kind, seed)
+            if kind not in examples:
+                examples[kind] = seed
+                print(f"case {seed}: {fault}", file=sys.stderr, flush=True)
     print(f"{count} cases, {answers} answers, {errors.total()} errors of ours, slowest answer {slowest:.1f} s")
     print("errors:", ", ".join(f"{code} {number}" for code, number in sorted(errors.items())))
     for kind, number in faults.most_common():
