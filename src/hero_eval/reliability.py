@@ -33,7 +33,7 @@ from hero_eval.model.halves import half_fits, labels_of
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, sum_by
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round, common_classes, in_one_spelling
 
 UNINFORMATIVE = 0.1
 LITTLE = 0.3
@@ -268,8 +268,21 @@ def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Roun
     if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
         if len({id(one) for one in history}) < len(history):
             raise wrong("E201", "history holds the same round twice, which would count its gold twice")
-        return tuple(history)
+        return _each_once(in_one_spelling(history))
     raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
+
+
+def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """Rounds that hold the same count as one, and the first of them says so."""
+    kept: list[Round] = []
+    for one in rounds:
+        place = next((place for place, first in enumerate(kept) if first.holds_same_as(one)), None)
+        if place is None:
+            kept.append(one)
+            continue
+        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once."
+        kept[place] = kept[place].noted(Finding("F113", message, {"round": one.name, "same_as": kept[place].name}))
+    return tuple(kept)
 
 
 def fit_reliability(

@@ -236,7 +236,7 @@ def check(data: Data, *, as_json: bool) -> None:
                 for problem in (ahead.error.problems if ahead.error else ())
             ],
         }
-    show_json(found) if as_json else show(pages.check(found, ahead.findings or current.notes))
+    show_json(found) if as_json else show(pages.check(found, ahead.findings or checking.notes_of(current, past)))
     if ahead.error is not None:
         raise ahead.error
 

@@ -136,3 +136,7 @@ def fit_findings(carried: Carried) -> tuple[Finding, ...]:
 
 def weak_finding(what: str) -> Finding:
     return Finding("F303", f"{what}; the interval is only indicative", {"why": what})
+
+
+def unknown_finding(what: str) -> Finding:
+    return Finding("F303", f"{what}; the interval is the whole range", {"why": what})

@@ -331,6 +331,12 @@ def _quantity(
 
 def _findings(result: Backtest, past: Sequence[Round]) -> list[Finding]:
     found = []
+    found += [
+        Finding(note.code, f"round {one.name!r}: {note.message}", note.data)
+        for one in past
+        for note in one.notes
+        if note.code == "F113"
+    ]
     without = [one.name for one in past if not one.n_gold]
     if without:
         message = f"{name_some(without)} had no gold and could not be played; the labels count as history"

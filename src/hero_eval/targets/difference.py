@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from hero_eval.confidence import resampled
-from hero_eval.estimate import Estimate, Source
+from hero_eval.confidence import Normal, resampled
+from hero_eval.estimate import Estimate, Influence, Part, Source
 from hero_eval.findings import Finding, unique
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
@@ -74,7 +74,23 @@ def estimate_difference(
     )
     worst = next((fit.report for fit in fits if fit.report is not None and not fit.report.converged), fits[0].report)
     source = Source((a, b), question.reliability or history)
-    return replace(difference, em=worst, distribution={"a": one, "b": other}, source=source)
+    difference = replace(difference, em=worst, distribution={"a": one, "b": other}, source=source)
+    return _nothing(difference, a, b) if a.holds_same_as(b) else difference
+
+
+def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:
+    """A round compared with itself: no draw of items or labels could make the two differ."""
+    message = f"{a.name!r} and {b.name!r} hold the same items, labels and gold: a round does not differ from itself"
+    remark = Finding("F113", message, {"round": a.name, "same_as": b.name})
+    return replace(
+        difference,
+        value=0.0,
+        centre=0.0,
+        influence=Influence((Part("current", np.zeros(1)),)),
+        curve=Normal(0.0, 0.0, difference.bounds, logit=False),
+        least_error=0.0,
+        findings=unique([*difference.findings, remark]),
+    )
 
 
 def _floor(one: Estimate, other: Estimate) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
-from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
+from hero_eval.confidence import Curve, Flat, Normal, Resampled, Touching, resampled
 from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large, stays
 from hero_eval.engines.memory import Counted
 from hero_eval.errors import unsupported, wrong
@@ -29,7 +29,7 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.score import EDGE_ITEMS
 from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round, common_classes, in_one_spelling
 from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
@@ -42,6 +42,8 @@ from hero_eval.targets.intervals import (
     interval_kind,
     profile_curve,
 )
+from hero_eval.targets.strangers import outside_gold
+from hero_eval.targets.twice import overlap_findings, refuse_own_history
 
 LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 _TOUCH = 2e-3  # the default clipping bound, and a little more
@@ -86,6 +88,13 @@ class Options:
                 "E201",
                 f"covariates is the text {self.covariates!r}. Give a list of names: [{self.covariates!r}]",
             )
+        listed = isinstance(self.covariates, Sequence) and all(isinstance(name, str) for name in self.covariates)
+        if self.covariates is not None and not listed:
+            raise wrong("E201", f"covariates is {self.covariates!r}. It is a list of the names of columns")
+        for name in ("text", "cluster"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise wrong("E201", f"{name} is {value!r}. It is the name of a column")
         if self.groups is not None and not isinstance(self.groups, Mapping):
             kind = type(self.groups).__name__
             raise wrong("E201", f"groups is {kind}. It maps labelers to groups, such as {{'ann': 'vendor-1'}}")
@@ -309,7 +318,10 @@ class Question:
         `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
         tell the classes apart leave the whole range open.
         """
-        if guards.knows_nothing(self) and kind != "paper":
+        value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
+        if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
+            curve = Flat(bounds) if math.isnan(curve.spread) else None
+        if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper"):
             curve = Flat(bounds)
         if curve is None:
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
@@ -366,6 +378,12 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
+    together = in_one_spelling([*past, *currents])
+    if any(new is not old for new, old in zip(together, past, strict=False)):
+        history = together[: len(past)]
+    past, currents = together[: len(past)], together[len(past) :]
+    for current in currents:
+        refuse_own_history(current, past or None)
     classes = common_classes([*currents, *past])
     method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage)
     rounds, columns = tuple(currents), None
@@ -394,6 +412,8 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
         *_advice(currents, past, method, options, names),
         *remarks,
         *repeat_findings(rounds, past, options.cluster),
+        *overlap_findings(rounds, past),
+        *outside_gold(rounds, past, classes),
     )
     question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:
