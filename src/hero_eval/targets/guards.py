@@ -47,6 +47,8 @@ LEAST_TO_DISAGREE = 20
 """Golds of a current round from which they may contradict the model."""
 NOTES = ("F101", "F102", "F103", "F107")
 """What is said of a round as a table, and of the current one already."""
+ROUNDS_THAT_TELL = 3
+"""Past rounds with gold from which on the distance between rounds is known, if roughly."""
 MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
 
@@ -353,6 +355,8 @@ def _with_refusal(
     if reliability.knows_nothing and known is not None:
         why = f"they went with the gold by {known.discrimination:.2f} of what they could, {p_text(known.p_value)}"
         width = "the interval is the whole range"
+        if past_rounds_tell(fit):
+            width = "the interval rests on how far past rounds lie apart, and on nothing else"
     elif weak:
         why, width = f"{n_items} items with labels tell as much as {worth:.1f} with gold", "the interval is wide"
     elif earlier:
@@ -384,6 +388,11 @@ def knows_nothing(question: Question) -> bool:
     if reliability is None or question.method.by_design or not question.method.uses_history:
         return False
     return reliability.knows_nothing
+
+
+def past_rounds_tell(fit: Fit) -> bool:
+    """Whether past rounds show how far a round may lie from the others, labels or not: the interval has that in it."""
+    return fit.between is not None and fit.between.drift.n_rounds >= ROUNDS_THAT_TELL
 
 
 def _classes(classes: Sequence[str]) -> str:

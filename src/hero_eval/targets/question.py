@@ -316,12 +316,13 @@ class Question:
         """An estimate with its confidence curve: the one given, or normal by the influences.
 
         `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
-        tell the classes apart leave the whole range open.
+        tell the classes apart leave the whole range open, unless past rounds show how far apart rounds lie.
         """
         value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
         if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
             curve = Flat(bounds) if math.isnan(curve.spread) else None
-        if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper"):
+        told = curve is not None and guards.past_rounds_tell(fit)
+        if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper" and not told):
             curve = Flat(bounds)
         if curve is None:
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
