@@ -44,11 +44,13 @@ _UNSEEN_STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Of the common part: grid of standard deviations on the class-logit scale, their weights, rounds with gold."""
+    """Of the common part: grid of standard deviations on the class-logit scale, their weights, rounds with gold, and
+    the degrees of freedom of a drift of given size."""
 
     sizes: Floats
     weights: Floats
     n_rounds: int
+    freedom: float = DRIFT_FREEDOM
 
     @property
     def known(self) -> bool:
@@ -125,10 +127,10 @@ def no_drift(n_rounds: int) -> Drift:
     return Drift(np.zeros(1), np.ones(1), n_rounds)
 
 
-def drift_of(heights: Floats, n_rounds: int) -> Drift:
+def drift_of(heights: Floats, n_rounds: int, scale: float = SIZE_SCALE, freedom: float = DRIFT_FREEDOM) -> Drift:
     """The posterior of the sizes, from the log-likelihood of each and the half-normal prior."""
-    joint = heights - 0.5 * (SIZES / SIZE_SCALE) ** 2 + np.log(np.gradient(SIZES))
-    return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds)
+    joint = heights - 0.5 * (SIZES / scale) ** 2 + np.log(np.gradient(SIZES))
+    return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds, freedom)
 
 
 def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
@@ -150,9 +152,9 @@ def shifted(shares: Floats, shift: Floats) -> Floats:
     return np.exp(log_shares(logits, axis=1))
 
 
-def drift_steps(n_steps: int) -> Floats:
+def drift_steps(n_steps: int, freedom: float = DRIFT_FREEDOM) -> Floats:
     """(n_steps,): a drift of size 1, in steps of equal probability."""
-    steps: Floats = special.stdtrit(DRIFT_FREEDOM, (np.arange(n_steps) + 0.5) / n_steps)
+    steps: Floats = special.stdtrit(freedom, (np.arange(n_steps) + 0.5) / n_steps)
     return steps
 
 

@@ -189,7 +189,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
-    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS))
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.freedom))
     if between.unseen is None:
         where = np.vectorize(shifted)(drifts)
     else:
