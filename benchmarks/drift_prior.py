@@ -122,9 +122,8 @@ def main() -> None:
         others = [name for name in settings if not name.startswith(left)]
         chosen = best(means(rows, others))
         there = means(rows, [name for name in settings if name.startswith(left)])[chosen]
-        print(
-            f"without {left}: scale {chosen[0]:g}, freedom {chosen[1]:g}; there score {there[0]:.4f}, cover {there[1]:.3f}"
-        )
+        told = f"there score {there[0]:.4f}, cover {there[1]:.3f}"
+        print(f"without {left}: scale {chosen[0]:g}, freedom {chosen[1]:g}; {told}")
     chosen = best(means(rows, settings))
     print(f"with all: scale {chosen[0]:g}, freedom {chosen[1]:g}")
 
