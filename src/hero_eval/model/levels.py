@@ -42,7 +42,7 @@ from hero_eval.model.em import EMOptions, EMReport, climb, gold_counts
 from hero_eval.model.halves import labels_of, typical_labels
 from hero_eval.model.latent import log_shares, share_out
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
-from hero_eval.model.pooling import LEAST_SPREAD, Pooling, labeler_scores, thin_spread
+from hero_eval.model.pooling import LEAST_SPREAD, Pooling, group_means, labeler_scores, thin_spread
 
 PULL = 1.0
 TILT_SD = 1.0
@@ -53,6 +53,7 @@ CLASS_SD = 10.0  # of a class's intercept around 0
 CLASS_SPREAD = 2.0  # of a class's slope around the labelers' mean, in standard deviations of theirs
 NOISE_RATIO = 1.0 / 3.0
 DENSE_LIMIT = 2_500
+LOOSE_SD = 5.0  # of the logits of labelers whom history knows, with one component a class: closer priors bias the rate
 _SCALE = 3.0
 _PROBIT = 1.7  # logits in a standard deviation
 _CONTEXT_ROUNDS = 2
@@ -218,10 +219,11 @@ class Prior:
     class_mean: Floats
     class_precision: Floats
     context: float = 0.0
+    held_mean: Floats | None = None
 
     @cached_property
     def pooling(self) -> Pooling:
-        return Pooling(self.groups, self.answer_precision)
+        return Pooling(self.groups, self.answer_precision, self.held_mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -694,7 +696,8 @@ def _warm_step(
     answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
-    mean = prior.pooling.means(flat)
+    free = thin is not None or shape.n_levels > 0
+    mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
         covariance = _spread(flat[own] - mean[own], hessian[own])
     elif thin < _POOLED_STEPS:
@@ -707,8 +710,13 @@ def _warm_step(
     class_mean, class_precision = _class_prior(
         rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
     )
-    precision = np.tile(np.linalg.inv(covariance), (len(flat), 1, 1))
-    return Point(answers, levels, tilts, classes), Prior(groups, precision, class_mean, class_precision)
+    precision, held = np.tile(np.linalg.inv(covariance), (len(flat), 1, 1)), None
+    if thin is None and shape.n_levels == 0:
+        past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
+        met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
+        precision[met], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
+    prior = Prior(groups, precision, class_mean, class_precision, held_mean=held)
+    return Point(answers, levels, tilts, classes), prior
 
 
 def _spread(gap: Floats, hessian: Floats) -> Floats:

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy import optimize
 
-from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PSEUDO_GROUP = 2.0
 """Labelers' worth of belief that groups are alike."""
@@ -38,11 +38,13 @@ class Pooling:
     Labeler j of group g has numbers t_j (w,), normal around m_g with precision P_j; the means spread around each other
     as if each were also that of `PSEUDO_GROUP` more labelers, and loosely around 0. For given t the best means solve
     A m = U't, where U stacks the P_j by group; what is left is a prior on t alone, of precision  diag(P) - U A^-1 U'.
-    So nobody's mean is taken as known: its error is in the information like any other.
+    So nobody's mean is taken as known: its error is in the information like any other. Where labelers have loose priors
+    of their own, means are `held`: they matter little, and only for labelers whom history does not know.
     """
 
     groups: Ints
     precision: Floats  # (J, w, w)
+    held: Floats | None = None  # (J, w): means that are taken as known instead
 
     @cached_property
     def n_groups(self) -> int:
@@ -75,7 +77,9 @@ class Pooling:
         return out
 
     def means(self, answers: Floats) -> Floats:
-        """(J, w): the mean of each labeler's group that suits these answers (J, w) best."""
+        """(J, w): the mean of each labeler's group: as held, or the one that suits these answers (J, w) best."""
+        if self.held is not None:
+            return self.held
         found: Floats = self._solve(self.gather(answers[:, :, None])).reshape(self.n_groups, -1)[self.groups]
         return found
 
@@ -91,22 +95,30 @@ class Pooling:
 
     def height(self, answers: Floats) -> float:
         """The log-prior, up to a constant."""
-        return 0.5 * float(np.sum(answers * self.slope(answers)))
+        away = answers if self.held is None else answers - self.held
+        return 0.5 * float(np.sum(away * self.slope(answers)))
 
     def shared(self, vector: Floats) -> Floats:
         """U A^-1 U' x  of a flat vector (J w,): what free means take from the precision."""
+        if self.held is not None:
+            return np.zeros_like(vector)
         each = vector.reshape(len(self.precision), -1, 1)
         return self.scatter(self._solve(self.gather(each))).ravel()
 
     def covariance(self, pull: Floats) -> Floats:
         """(c, c): x' (diag(P) - U A^-1 U') x  of x (J, w, c)."""
+        own: Floats = np.einsum("jac,jab,jbd->cd", pull, self.precision, pull)
+        if self.held is not None:
+            return own
         gathered = self.gather(pull)
-        own = np.einsum("jac,jab,jbd->cd", pull, self.precision, pull)
         out: Floats = own - gathered.T @ self._solve(gathered)
         return out
 
     def solve(self, hessian: Floats, right: Floats) -> Floats:
         """(J, w): x with  (diag(hessian) - U A^-1 U') x = right,  hessian (J, w, w), right (J, w)."""
+        if self.held is not None:
+            plain: Floats = np.linalg.solve(hessian, right[:, :, None])[:, :, 0]
+            return plain
         alone = np.linalg.solve(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
         pulled, spread = alone[:, :, :1], alone[:, :, 1:]
         width = self.precision.shape[1]
@@ -122,6 +134,8 @@ class Pooling:
     def dense(self) -> Floats:
         """(J w, J w): U A^-1 U', what free means take from the precision."""
         n_labelers, width = self.precision.shape[:2]
+        if self.held is not None:
+            return np.zeros((n_labelers * width,) * 2)
         stacked = np.zeros((n_labelers, width, self.n_groups, width))
         stacked[np.arange(n_labelers), :, self.groups] = self.precision
         flat = stacked.reshape(n_labelers * width, -1)
@@ -184,4 +198,15 @@ def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Fl
     apart = np.diag(covariance) * typical >= 1.0
     covariance = np.where(np.outer(apart, apart), covariance, 0.0)
     out: Floats = covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))
+    return out
+
+
+def group_means(flat: Floats, groups: Ints, own: Bools) -> Floats:
+    """(J, w): the mean of each labeler's group over those with labels (own), itself leaning on that of all of them."""
+    everyone = flat[own].mean(axis=0)
+    n_groups = int(groups.max()) + 1
+    size = sum_by(groups[own], np.ones(int(own.sum())), n_groups)
+    sums = np.stack([sum_by(groups[own], column, n_groups) for column in flat[own].T], axis=1)
+    means = (sums + PSEUDO_GROUP * everyone) / (size + PSEUDO_GROUP)[:, None]
+    out: Floats = means[groups] if n_groups > 1 else np.tile(everyone, (len(flat), 1))
     return out
