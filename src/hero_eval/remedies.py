@@ -113,4 +113,5 @@ FINDINGS: Mapping[str, str] = {
     "F801": "Have some gold for items that the new labeler labels.",
     "F802": "Say who the judges are in every round: a table `labelers`, or `--labelers`.",
     "F803": "Nothing; or let the experts agree on these items.",
+    "F804": "Say it: `hero add --round NAME --date 2026-11-09`; or name the past rounds: `--history`.",
 }

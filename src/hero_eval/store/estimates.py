@@ -15,8 +15,9 @@ from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
-from hero_eval.store import delta
+from hero_eval.store import commits, delta
 from hero_eval.store.log import Entry
+from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
 from hero_eval.store.store import History, Store
 
@@ -126,7 +127,7 @@ def _answer(then: Store, asked: Asked, current: Entry, past: Sequence[Entry], pr
         return then.read(entry, positive=of, classes=classes)
 
     here = read(current, None if several else single)
-    history = [read(entry) for entry in past] or None
+    history = then.read_all(past, classes=classes) or None
     if several:
         options["positive"] = list(positive or ())
     options["progress"] = progress
@@ -161,8 +162,9 @@ def save(store: Store, recorded: Recorded) -> None:
         "document": recorded.text,
         "written": datetime.datetime.now(datetime.UTC),
     }
-    delta.append(store.place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
-    delta.tidy(store.place, "estimates")
+    commits.append(store.place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
+    hand_out(store.place, f"estimates-{recorded.estimate}", {"round": recorded.asked.round})
+    commits.tidy(store.place, "estimates")
 
 
 def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -171,9 +173,17 @@ def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, 
 
 def listed_estimates(store: Store) -> list[dict[str, Any]]:
     """The recorded estimates, each once, oldest first."""
+    acknowledged = receipts(store.place, "estimates")
     found: dict[str, dict[str, Any]] = {}
     for row in sorted(_rows(store), key=lambda one: one["written"]):
         found.setdefault(row["estimate"], row)
+    lost = [one for one in acknowledged if one not in found]
+    if lost:
+        raise wrong(
+            "E406",
+            f"{store.path}: recorded estimates are lost: {name_some(lost)}. Files of the table estimates are missing. "
+            f"{delta.BRING_BACK}",
+        )
     return list(found.values())
 
 
