@@ -18,8 +18,8 @@ from hero_eval.reading.options import Options, make_options
 from hero_eval.reading.validate import NEEDED, Contents, parse_round
 from hero_eval.reading.values import BINARY_WORDS, count_of
 from hero_eval.round import Round
-from hero_eval.store import contents as packing
 from hero_eval.store import commits, delta
+from hero_eval.store import contents as packing
 from hero_eval.store.contents import Rows
 from hero_eval.store.dates import date_of
 from hero_eval.store.digests import digest, row_digests
@@ -125,11 +125,11 @@ def _plan(store: Store, given: Incoming, options: Options, about: About, log: Lo
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
     found = (*notes, *resolved.findings, *_date_findings(about))
-    return Plan(fresh, read, _knows(read, given, options, about, resolved), told, resolved, log.version, found)
+    return Plan(fresh, read, _knows(read, given, about, resolved), told, resolved, log.version, found)
 
 
-def _knows(read: Contents, given: Incoming, options: Options, about: About, resolved: Resolved) -> dict[str, Any]:
-    """What the round knows: as it was read; of a `Round` that was given, what it knew, unless the caller said it anew."""
+def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) -> dict[str, Any]:
+    """What the round knows: as it was read; of a `Round`, what it knew, unless the caller said it anew."""
     knows = knowledge(read)
     if about.old is not None:
         silent = set(about.old.bound.knows.get("labelers", ())) - set(read.labelers)

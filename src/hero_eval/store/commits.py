@@ -9,11 +9,15 @@ an object appears whole or not at all, and the package writes.
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from random import uniform
 from typing import Any
@@ -83,19 +87,11 @@ def create_table(place: Place, name: str) -> None:
             disk.write_new(commit_file(place, name, 0), first)
 
 
-def _aside() -> Any:
-    return _Folder()
-
-
-class _Folder:
+@contextmanager
+def _aside() -> Iterator[Path]:
     """A folder for the package to write in, gone when it is left."""
-
-    def __enter__(self) -> Path:
-        self._path = tempfile.mkdtemp(prefix="hero-aside-")
-        return Path(self._path)
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._path, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="hero-aside-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def append(place: Place, name: str, table: Any) -> int:
@@ -257,7 +253,7 @@ def _row_groups(table: Any) -> list[Any]:
     from hero_eval.store.fetching import runs
 
     starts, groups, first = [*(start for _, start in runs(table["batch"])), table.num_rows], [], 0
-    for start, end in zip(starts, starts[1:], strict=False):
+    for start, end in pairwise(starts):
         if end - first > ROWS_IN_GROUP and start > first:
             groups.append(table.slice(first, start - first))
             first = start
@@ -290,13 +286,28 @@ def _remove_action(file: File, partition: Mapping[str, str]) -> dict[str, Any]:
     return {"remove": {**gone, "partitionValues": dict(partition), "size": file.size}}
 
 
+@contextmanager
+def nobody_commits(place: Place, *, shared: bool = False) -> Iterator[None]:
+    """While the numbers of old commits are freed nobody may take one: writers hold this together, cleaning alone."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    held = os.open(Path(place.uri) / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
 def _commit_after(place: Place, name: str, actions: Sequence[Mapping[str, Any]]) -> int:
     """Commit as the next version that is free."""
-    version = open_once(place, name).version + 1
     for _ in range(TRIES):
+        version = open_once(place, name).version + 1
         if _commit_next(place, name, version, actions):
             return version
-        version += 1
     raise wrong("E406", f"{place.uri}: other writers were faster {TRIES} times. Nothing was changed; try again.")
 
 
@@ -310,14 +321,18 @@ def _commit_next(
     lines = [json.dumps(action) for action in ({"commitInfo": about}, *actions)]
     if not log_folder(place, name).is_dir():
         open_table(place, name)  # says that it is gone
-    if not disk.write_new(commit_file(place, name, version), ("\n".join(lines) + "\n").encode()):
-        return False
+    with nobody_commits(place, shared=True):
+        listed = list_log(place, name)
+        if listed is None or listed.last >= version:
+            return False
+        if not disk.write_new(commit_file(place, name, version), ("\n".join(lines) + "\n").encode()):
+            return False
     if version % CHECKPOINTS == 0:
         _harmless(lambda: write_checkpoint(place, name))
     return True
 
 
-def _harmless(work: Callable[[], None]) -> None:
+def _harmless(work: Callable[[], Any]) -> None:
     """What only makes the next reader faster may fail."""
     try:
         work()

@@ -18,7 +18,7 @@ _DATE = re.compile(
     r"|(?P<together>\d{8})"
     r")(?![A-Za-z0-9])"
 )
-"""A day, a week or a month that stands by itself: no letter or digit touches it, and no half of a longer date is one."""
+"""A day, a week or a month that stands by itself: no letter or digit touches it, and it is no part of a longer one."""
 
 _WHOLE = re.compile(
     r"(?P<week_year>\d{4})-?[wW](?P<week>\d{1,2})"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlparse
 
 from hero_eval.errors import HeroError, wrong
@@ -24,10 +24,13 @@ FORMAT = 2
 
 FORMAT_KEY = "hero.format"
 
+T = TypeVar("T")
+_PATIENCE = 3
+
 
 @dataclass(frozen=True)
 class File:
-    """A data file of a table, and the batches that it may hold: from the first to the last in the order of their ids."""
+    """A data file of a table, and the batches that it may hold: those from the first to the last, by id."""
 
     path: str
     size: int
@@ -186,7 +189,8 @@ def list_log(place: Place, name: str) -> Listed | None:
         names = os.listdir(log_folder(place, name))
     except OSError:
         return None
-    commits, checkpoints = set(), {-1}
+    commits: set[int] = set()
+    checkpoints = {-1}
     for match in filter(None, map(_LOG_FILE.match, names)):
         (commits if match[2] == "json" else checkpoints).add(int(match[1]))
     return Listed(frozenset(commits), max(checkpoints))
@@ -222,10 +226,10 @@ def commit_file(place: Place, name: str, version: int) -> Path:
 
 
 def bring_up_to_date(place: Place, name: str, table: Any) -> int:
-    """Let a table that was opened see what was committed since; its version. Cheap if nothing was."""
-    version, listed = int(table.version()), list_log(place, name)
-    if listed is not None and listed.last == version:
-        return version
+    """The version of a table that was opened earlier, as it is by now. Cheap."""
+    listed = list_log(place, name)
+    if listed is not None:
+        return listed.last
     with guarded(place, "looking for changes"):
         table.update_incremental()
         return int(table.version())
@@ -296,8 +300,22 @@ def read_whole(place: Place, name: str, columns: Sequence[str] | None = None) ->
     import pyarrow as pa
 
     wanted = list(schema(name).names if columns is None else columns)
-    parts = [read_file(place, name, file, wanted) for file in list_files(place, name)]
+    parts = again_if_replaced(
+        place, name, lambda: [read_file(place, name, file, wanted) for file in list_files(place, name)]
+    )
     return pa.concat_tables([pa.schema([schema(name).field(one) for one in wanted]).empty_table(), *parts])
+
+
+def again_if_replaced(place: Place, name: str, read: Callable[[], T]) -> T:
+    """What reading files gives; tried again if somebody put files together meanwhile and removed those."""
+    for _ in range(_PATIENCE):
+        seen = open_once(place, name).version
+        try:
+            return read()
+        except HeroError as error:
+            if error.code != "E406" or open_once(place, name).version == seen:
+                raise
+    return read()
 
 
 def list_files(place: Place, name: str) -> list[File]:
@@ -382,7 +400,8 @@ def _aligned(place: Place, name: str, file: File, part: Any, columns: Sequence[s
             out[column] = pa.repeat(pa.scalar(file.first_batch, kind), part.num_rows)
         else:
             raise wrong(
-                "E406", f"{place.uri}: {name}/{file.path} has no column {column!r}: it is no file of {name}. {BRING_BACK}"
+                "E406",
+                f"{place.uri}: {name}/{file.path} has no column {column!r}: it is no file of {name}. {BRING_BACK}",
             )
     return pa.table(out)
 

@@ -93,4 +93,4 @@ def _maps(array: Any) -> Lanes:
     keys, values = array.keys.slice(first, last - first), array.items.slice(first, last - first)
     entries = _mix(_column(keys) * _ODD + _column(values))
     sums = np.concatenate([np.zeros((1, 2), np.uint64), np.cumsum(entries, axis=0, dtype=np.uint64)])
-    return sums[offsets[1:] - first] - sums[offsets[:-1] - first]
+    return np.asarray(sums[offsets[1:] - first] - sums[offsets[:-1] - first], np.uint64)

@@ -66,6 +66,10 @@ class Recorded:
     """An `Estimate`, `Family`, `Comparison` or `Moderation`."""
     document: Mapping[str, Any]
     text: str
+    undated: tuple[str, ...] = ()
+    """Rounds of it whose date is not known, so that their place in time is that of their adding."""
+    unbound: tuple[str, ...] = ()
+    """Rounds of it that an earlier hero-eval recorded without digests: only their counts could be checked."""
 
 
 def make_and_save(store: Store, round: str, command: str, options: Mapping[str, Any]) -> Recorded:
@@ -102,11 +106,23 @@ def make(store: Store, asked: Asked, progress: Progress | None = None, version: 
         "seed": asked.options.get("seed") or 0,  # what None means to the bootstrap
         "package": __version__,
     }
+    used = [current, *past, *([then.find(asked.other)] if asked.other else [])]
+    undated = tuple(row.round for row in used if row.date is None)
+    if undated:
+        told["undated"] = list(undated)
     told["estimate"] = _id(asked, told)
     document = {**result.to_dict(), "made_from": told}
-    names = tuple(row.round for row in past)
     return Recorded(
-        told["estimate"], asked, then.version, current.question, names, result, document, json_text(document)
+        told["estimate"],
+        asked,
+        then.version,
+        current.question,
+        tuple(row.round for row in past),
+        result,
+        document,
+        json_text(document),
+        undated,
+        tuple(row.round for row in used if not row.is_bound),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.errors import HeroError, wrong
+from hero_eval.errors import wrong
 from hero_eval.reading.arrays import take
 from hero_eval.reading.validate import Contents
 from hero_eval.store import contents as packing
@@ -22,6 +22,7 @@ from hero_eval.store.contents import Rows
 from hero_eval.store.digests import COLUMNS, digest, row_digests
 from hero_eval.store.log import Entry
 from hero_eval.store.records import Sum, from_json, recalled
+from hero_eval.store.schemas import schema
 
 ROWS_AT_ONCE = 2_000_000
 """So many labels are held as text at the same time."""
@@ -74,20 +75,16 @@ def runs(batches: Any) -> list[tuple[str, int]]:
 
 def load(place: delta.Place, name: str, batches: Sequence[str]) -> Loaded:
     """The rows of these batches; a file that was replaced by another meanwhile is looked for again."""
-    seen = delta.open_once(place, name).version
-    try:
-        return _load(place, name, batches)
-    except HeroError as error:
-        if error.code != "E406" or delta.open_once(place, name).version == seen:
-            raise
-        return _load(place, name, batches)
+    return delta.again_if_replaced(place, name, lambda: _load(place, name, batches))
 
 
 def _load(place: delta.Place, name: str, batches: Sequence[str]) -> Loaded:
     import pyarrow as pa
 
     wanted, coded = set(batches), _CODED.get(name, ())
-    parts, spans, at = [], {}, 0
+    parts: list[Any] = []
+    spans: dict[str, list[slice]] = {}
+    at = 0
     for file in _files_with(place, name, sorted(wanted)):
         own = file.first_batch == file.last_batch
         columns = [*COLUMNS[name], *(() if own else ("batch",))]
@@ -98,7 +95,7 @@ def _load(place: delta.Place, name: str, batches: Sequence[str]) -> Loaded:
             if batch in wanted:
                 spans.setdefault(batch, []).append(slice(at + start, at + end))
         at += part.num_rows
-    empty = pa.schema([delta.schema(name).field(one) for one in COLUMNS[name]]).empty_table()
+    empty = pa.schema([schema(name).field(one) for one in COLUMNS[name]]).empty_table()
     whole = pa.concat_tables([_like(empty, part, coded) for part in parts]) if parts else empty
     whole = whole.unify_dictionaries().combine_chunks() if parts else whole
     return Loaded(whole, {batch: _joined(of) for batch, of in spans.items()})

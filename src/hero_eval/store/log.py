@@ -14,8 +14,8 @@ from hero_eval import __version__
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.store import commits, delta
-from hero_eval.store.records import Record
 from hero_eval.store.receipts import hand_out, receipts
+from hero_eval.store.records import Record
 from hero_eval.store.schemas import schema
 
 LONGEST_NAME = 200
@@ -59,6 +59,11 @@ class Entry:
     def bound(self) -> Record:
         """The record, read; an empty one if the row has none. E406 if it is damaged."""
         return Record.from_text(self.record, f"round {self.round!r}")
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the record says what each of its batches holds."""
+        return not set(self.batches) - set(self.bound.batches)
 
     @property
     def day(self) -> datetime.date:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def hand_out(place: Place, name: str, about: Mapping[str, Any]) -> None:
         from deltalake.fs import DeltaStorageHandler
 
         raw = DeltaStorageHandler(place.table(""), options=storage(place))._handler
-        stream = raw.open_output_stream(f"{FOLDER}/{name}", None)  # pyarrow's own would hand it a buffer it refuses
+        stream: Any = raw.open_output_stream(f"{FOLDER}/{name}", None)  # pyarrow's own passes buffers, which it refuses
         stream.write(data)
         stream.close()
 
@@ -44,10 +45,8 @@ def receipts(place: Place, table: str) -> list[str]:
     if table == "estimates" and _TOGETHER in names and place.is_local:
         with guarded(place, "reading the receipts"):
             text = (Path(place.uri) / FOLDER / _TOGETHER).read_text(encoding="utf-8", errors="replace")
-        try:
+        with suppress(ValueError, KeyError, TypeError):  # the other receipts still hold; `hero store check` tells of it
             found |= set(json.loads(text)["estimates"])
-        except (ValueError, KeyError, TypeError):
-            pass  # what is left of the receipts still holds; `hero store check` tells of it
     return sorted(found)
 
 
@@ -86,4 +85,6 @@ def _names(place: Place) -> list[str]:
             return []
     with guarded(place, "reading the receipts"):
         chosen = pa_fs.FileSelector(FOLDER, allow_not_found=True)
-        return [Path(one.path).name for one in filesystem(place).get_file_info(chosen) if one.type == pa_fs.FileType.File]
+        return [
+            Path(one.path).name for one in filesystem(place).get_file_info(chosen) if one.type == pa_fs.FileType.File
+        ]

@@ -79,9 +79,7 @@ class Record:
         try:
             said = json.loads(text)
             return cls(
-                {
-                    batch: {table: Sum(*one) for table, one in of.items()} for batch, of in said["batches"].items()
-                },
+                {batch: {table: Sum(*one) for table, one in of.items()} for batch, of in said["batches"].items()},
                 {table: Source(*one) for table, one in said["tables"].items()},
                 said["knows"],
                 said["dated"],

@@ -28,7 +28,9 @@ from hero_eval.store.schemas import TABLES
 from hero_eval.store.sources import incoming, take_experts
 
 if TYPE_CHECKING:
+    from hero_eval.store.compacting import Compacted
     from hero_eval.store.estimates import Recorded
+    from hero_eval.store.soundness import Soundness
 
 
 def create_store(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Store:
@@ -173,9 +175,7 @@ class Store:
             if row["batch"] in found:
                 found[row["batch"]].append(row)
         check_labelers(self.place, live, found)
-        return sorted(
-            (row for of in found.values() for row in of), key=lambda one: (order[one["batch"]], one["name"])
-        )
+        return sorted((row for of in found.values() for row in of), key=lambda one: (order[one["batch"]], one["name"]))
 
     def rows(self, entry: Entry) -> Rows:
         """All that is stored of a round; E406 if it is not whole."""
@@ -242,6 +242,21 @@ class Store:
             return replace(row, action="restore")
 
         return commit(self.place, make)
+
+    # Keeping
+
+    def check(self) -> Soundness:
+        """Read everything and say what is whole; see `Soundness`."""
+        from hero_eval.store.soundness import check_store
+
+        return check_store(self)
+
+    def compact(self) -> Compacted:
+        """Put small files together and remove what was replaced. No row, no version and no estimate is lost."""
+        from hero_eval.store.compacting import compact_store
+
+        self._refuse_old_version()
+        return compact_store(self)
 
     def _refuse_old_version(self) -> None:
         """E204: the past cannot be changed."""

@@ -61,7 +61,7 @@ class RoundOut(Shape):
     round: str
     question: str
     model: str | None
-    date: datetime.date
+    date: datetime.date | None
     items: int
     labels: int
     gold: int
@@ -196,7 +196,7 @@ class GapOut(Shape):
 class ModelOut(EstimateOut):
     model: str
     round: str
-    date: datetime.date
+    date: datetime.date | None
     is_baseline: bool
     difference: GapOut | None
     chance_higher: Number
@@ -368,7 +368,7 @@ class AddedOut(Shape):
     round: str
     question: str
     model: str | None
-    date: datetime.date
+    date: datetime.date | None
     merged: bool
     items: int
     labels: int
