@@ -114,6 +114,8 @@ def _in_order(table: Any) -> Any:
 def _clean(place: delta.Place, name: str) -> None:
     """Remove what the checkpoint sums up, and files that no commit names and nobody is about to name."""
     with delta.guarded(place, f"cleaning up {name}"):
+        if not delta.open_once(place, name).version:
+            return
         version = commits.write_checkpoint(place, name)
         log, folder = delta.log_folder(place, name), Path(place.table(name))
         named = {file.path for file in delta.list_files(place, name)}
@@ -137,4 +139,4 @@ def _clean(place: delta.Place, name: str) -> None:
 def _is_summed_up(name: str, version: int) -> bool:
     """Whether a file of the log is older than the checkpoint. The first commit stays: it tells stores apart."""
     number = name[:20]
-    return (number.isdigit() and 0 < int(number) < version) or name == f"{0:020}.checkpoint.parquet"
+    return number.isdigit() and int(number) < version and name != f"{0:020}.json"

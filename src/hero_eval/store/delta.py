@@ -158,6 +158,10 @@ def open_once(place: Place, name: str) -> Opened:
             table = deltalake.DeltaTable(place.table(name), storage_options=storage(place))
         except deltalake.exceptions.TableNotFoundError as error:
             raise wrong("E401", f"{place.uri} has no table {name!r}. {_no_store(place)}") from error
+        except deltalake.exceptions.DeltaError:
+            if list_log(place, name) == listed:
+                raise
+            return open_once(place, name)  # somebody was cleaning up the log while it was read
         check_format(place, table.metadata().configuration.get(FORMAT_KEY))
         if listed is not None:
             _refuse_unreadable(place, name, int(table.version()), listed)
@@ -353,7 +357,10 @@ def read_file(
         place.bytes_read += file.size
         place.files_read.append(f"{name}/{file.path}")
         with filesystem(place, name).open_input_file(file.path) as stream:
-            opened = pq.ParquetFile(stream, read_dictionary=list(coded) or None)
+            try:
+                opened = pq.ParquetFile(stream, read_dictionary=list(coded) or None)
+            except KeyError as error:
+                raise _of_another_table(place, name, file, error.args[0]) from error
             there = set(opened.schema_arrow.names)
             wanted = [one for one in columns if one in there]
             if only is None or opened.num_row_groups <= 1 or "batch" not in there:
@@ -399,11 +406,14 @@ def _aligned(place: Place, name: str, file: File, part: Any, columns: Sequence[s
         elif column == "batch" and file.first_batch == file.last_batch:
             out[column] = pa.repeat(pa.scalar(file.first_batch, kind), part.num_rows)
         else:
-            raise wrong(
-                "E406",
-                f"{place.uri}: {name}/{file.path} has no column {column!r}: it is no file of {name}. {BRING_BACK}",
-            )
+            raise _of_another_table(place, name, file, column)
     return pa.table(out)
+
+
+def _of_another_table(place: Place, name: str, file: File, column: Any) -> HeroError:
+    lacks = column.decode() if isinstance(column, bytes) else column
+    message = f"{name}/{file.path} has no column {lacks!r}: it is no file of {name}"
+    return wrong("E406", f"{place.uri}: {message}. {BRING_BACK}")
 
 
 def filesystem(place: Place, name: str = "") -> Any:
