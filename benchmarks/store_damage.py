@@ -2,11 +2,11 @@
 
     python benchmarks/store_damage.py --cases 400
 
-Two stores of the same rounds, one as it grew and one that was compacted and grew on, with late gold, a removed round and
-recorded estimates. Every file of them is deleted, emptied, cut, filled with zeros and exchanged for another file of the
-store, until there are as many cases as asked for. Each case is a copy of the store with one damage. It is asked for
-its rounds, labels, gold, items, labelers, history, estimates and for an estimate made anew and one made again; then a
-round is added, and it is asked again. Prints a summary as JSON, and ends with 1 if an answer differed or was no answer.
+Two stores of the same rounds, one as it grew and one that was compacted and grew on, with late gold, a removed round,
+and recorded estimates. Every file of them is deleted, emptied, cut, filled with zeros and exchanged for another file
+of the store, until there are as many cases as asked for. Each case is a copy of the store with one damage. It is asked
+for its rounds, labels, gold, items, labelers, history, estimates and for an estimate made anew and one made again; then
+a round is added, and it is asked again. Prints a summary as JSON, and ends with 1 if an answer differed or was none.
 """
 
 from __future__ import annotations

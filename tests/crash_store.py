@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake  # (these are loaded before forking, but not used by the parent)
-import deltalake.exceptions
+import deltalake.exceptions  # noqa: F401
 import duckdb  # noqa: F401
 import numpy as np
 import pandas  # noqa: F401  (pyarrow loads it)
@@ -35,10 +35,10 @@ import pyarrow.parquet
 import scipy.stats  # noqa: F401
 
 import hero_eval as hero
-import hero_eval.store.estimates
-import hero_eval.targets.rate
 import hero_eval.store.compacting
+import hero_eval.store.estimates
 import hero_eval.store.soundness
+import hero_eval.targets.rate
 from hero_eval.reading.exports.imports import read_export
 from hero_eval.store.delta import read_whole
 from hero_eval.store.schemas import DATA

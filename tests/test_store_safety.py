@@ -112,7 +112,7 @@ def rounds(draw: Any) -> Round:
 
 @given(before=rounds())
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+    max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
 )
 def test_everything_that_a_round_knows_survives(before: Round, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An estimate of a stored round would be of another class, or of other labelers, than that of the round itself."""
