@@ -4,11 +4,11 @@
 
 All writes of a change are recorded: files made, written, synced, named, renamed, removed, folders made and synced.
 Then, after each of them, the power goes. What was not synced is lost in four ways: all of it; only the contents, so
-that files are empty under their names; the later half of the contents; or, name by name, at random. Each time the store must
-open without an error and hold everything as it was before the change or as it was after it, and after the change was
-acknowledged only the latter; and the change can then be made (again). The recorded writes, played to the end, must give
-the very files that the change left, so that no write escapes. Prints a summary as JSON, and ends with 1 if anything was
-wrong.
+that files are empty under their names; the later half of the contents; or, name by name, at random. Each time the store
+must open without an error and hold everything as it was before the change or as it was after it, and after the change
+was acknowledged only the latter; and the change can then be made (again). The recorded writes, played to the end, must
+give the very files that the change left, so that no write escapes. Prints a summary as JSON, and ends with 1 if
+anything was wrong.
 """
 
 from __future__ import annotations

@@ -220,7 +220,10 @@ def find(store: Store, estimate: str) -> dict[str, Any]:
 def reproduce(store: Store, estimate: str, progress: Progress | None = None) -> Recorded:
     """Ask again as it was asked then, of the store as it was then; E408 with what differs."""
     row = find(store, estimate)
-    asked = Asked.from_dict(json.loads(row["options"]))
+    try:
+        asked = Asked.from_dict(json.loads(row["options"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise wrong("E406", f"{store.path}: the record of estimate {row['estimate']} is damaged ({error}).") from error
     again = make(store, asked, progress, version=row["store_version"])
     if again.text != row["document"]:
         differing = _differences(json.loads(row["document"]), plain(again.document))

@@ -21,7 +21,7 @@ from hero_eval.store import delta
 from hero_eval.store.contents import Rows
 from hero_eval.store.digests import COLUMNS, digest, row_digests
 from hero_eval.store.log import Entry
-from hero_eval.store.records import Sum, from_json, recalled
+from hero_eval.store.records import Source, Sum, from_json, recalled
 from hero_eval.store.schemas import schema
 
 ROWS_AT_ONCE = 2_000_000
@@ -135,24 +135,26 @@ def _files_with(place: delta.Place, name: str, wanted: Sequence[str]) -> list[de
 
 def check_tables(place: delta.Place, entries: Sequence[Entry]) -> None:
     """E406 unless the tables are those that held the rounds, and hold what they held then."""
-    newest: dict[str, tuple[int, Entry]] = {}
+    said: dict[str, list[tuple[Source, Entry]]] = {}
     for entry in entries:
         for name, source in entry.bound.tables.items():
-            opened = delta.open_once(place, name)
-            if str(opened.table.metadata().id) != source.id:
-                raise wrong(
-                    "E406",
-                    f"{place.uri}: the table {name} is not the one that round {entry.round!r} was added to: it is of "
-                    f"another store, or was made anew. {delta.BRING_BACK}",
-                )
-            newest[name] = max(newest.get(name, (-1, entry)), (source.version, entry), key=lambda one: one[0])
-    for name, (version, entry) in newest.items():
-        now = delta.open_once(place, name).version
-        if now < version:
+            said.setdefault(name, []).append((source, entry))
+    for name, sources in said.items():
+        opened = delta.open_once(place, name)
+        identity = str(opened.table.metadata().id)
+        stranger = next((entry for source, entry in sources if source.id != identity), None)
+        if stranger is not None:
             raise wrong(
                 "E406",
-                f"{place.uri}: the table {name} is at version {now}, but had version {version} when round "
-                f"{entry.round!r} was added: its last commits are lost. {delta.BRING_BACK}",
+                f"{place.uri}: the table {name} is not the one that round {stranger.round!r} was added to: it is of "
+                f"another store, or was made anew. {delta.BRING_BACK}",
+            )
+        source, entry = max(sources, key=lambda one: one[0].version)
+        if opened.version < source.version:
+            raise wrong(
+                "E406",
+                f"{place.uri}: the table {name} is at version {opened.version}, but had version {source.version} when "
+                f"round {entry.round!r} was added: its last commits are lost. {delta.BRING_BACK}",
             )
 
 
