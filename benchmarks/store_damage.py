@@ -20,6 +20,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,26 +108,33 @@ def damages(path: Path, rng: random.Random) -> Iterator[tuple[str, Path, Callabl
     for file in files:
         kin = [one for one in files if one != file and one.suffix == file.suffix and one.parent == file.parent]
         strangers = [one for one in files if one.suffix == file.suffix and one.parts[0] != file.parts[0]]
-        yield "delete", file, lambda root, file=file: (root / file).unlink()
-        yield "empty", file, lambda root, file=file: (root / file).write_bytes(b"")
-        yield "cut in half", file, lambda root, file=file: _cut(root / file, 0.5)
-        yield "cut at the end", file, lambda root, file=file: _cut(root / file, 0.97)
-        yield "zeros", file, lambda root, file=file: (root / file).write_bytes(bytes((root / file).stat().st_size))
+        yield "delete", file, partial(_delete, file)
+        yield "empty", file, partial(_cut, file, 0.0)
+        yield "cut in half", file, partial(_cut, file, 0.5)
+        yield "cut at the end", file, partial(_cut, file, 0.97)
+        yield "zeros", file, partial(_zeros, file)
         for what, others in (("swap with kin", kin), ("swap with a stranger", strangers)):
             if others:
-                other = rng.choice(others)
-                yield what, file, lambda root, file=file, other=other: _swap(root / file, root / other)
+                yield what, file, partial(_swap, file, rng.choice(others))
 
 
-def _cut(file: Path, share: float) -> None:
-    data = file.read_bytes()
-    file.write_bytes(data[: int(len(data) * share)])
+def _delete(file: Path, root: Path) -> None:
+    (root / file).unlink()
 
 
-def _swap(one: Path, other: Path) -> None:
-    first, second = one.read_bytes(), other.read_bytes()
-    one.write_bytes(second)
-    other.write_bytes(first)
+def _cut(file: Path, share: float, root: Path) -> None:
+    data = (root / file).read_bytes()
+    (root / file).write_bytes(data[: int(len(data) * share)])
+
+
+def _zeros(file: Path, root: Path) -> None:
+    (root / file).write_bytes(bytes((root / file).stat().st_size))
+
+
+def _swap(file: Path, other: Path, root: Path) -> None:
+    first, second = (root / file).read_bytes(), (root / other).read_bytes()
+    (root / file).write_bytes(second)
+    (root / other).write_bytes(first)
 
 
 def judge(right: Answers, found: Answers, after_adding: bool) -> list[str]:

@@ -110,7 +110,7 @@ def _plan(store: Store, given: Incoming, options: Options, about: About, log: Lo
     """Read and check everything against the store as it is in `log`; write nothing."""
     raise_problems(given.sources)
     where = f"round {about.name!r}" + (f" with {about.origin}" if about.origin else "")
-    came, read = _rows_that_came(given.sources, options, about)
+    came, read = _as_it_is(given, options, about) or _rows_that_came(given.sources, options, about)
     told = read_labelers(given.labelers, sorted(came.labels["labeler"].unique().to_pylist()))
     known = _known(store, log)
     resolved = resolve_identities(told, known)
@@ -218,6 +218,17 @@ def options_for(
     options = make_options(columns, classes, positive, None, None, name)
     knows = old.bound.knows if old is not None else knowledge(known) if known is not None else {}
     return with_options(options, knows)
+
+
+def _as_it_is(given: Incoming, options: Options, about: About) -> tuple[Rows, Contents] | None:
+    """The rows of a `Round` that comes as it is: it was read before. None if it must be read with something else."""
+    known = given.round
+    if known is None or about.old is not None:
+        return None
+    if (options.classes, options.positive) != (known.classes_given, known.positive):
+        return None
+    rows = packing.rows_of_contents(known)
+    return replace(rows, gold=packing.with_sources(rows.gold, about.gold_source)), replace(known, name=about.name)
 
 
 def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[Rows, Contents | None]:
