@@ -245,7 +245,8 @@ def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[R
     read, labelled = None, packing.no_rows()
     rest = replace(sources, gold=None) if apart else sources
     if sources.labels is not None:
-        read = parse_round(rest, options)
+        # A late part need not hold every answer; the whole round is held against the positive class.
+        read = parse_round(rest, options if about.old is None else replace(options, positive=None))
         labelled = packing.rows_of_contents(read)
     aside = packing.rows_aside(rest, options, read)
     if apart:
