@@ -459,7 +459,7 @@ def test_many_rounds_are_read_from_tables_opened_once(store: Store, monkeypatch:
     reader = hero.open_store(store.path)
     read = reader.history("2026-w21")
     assert len(read) == 11
-    assert sorted(opened) == ["gold", "items", "labels", "rounds"]
+    assert sorted(opened) == ["gold", "items", "labelers", "labels", "rounds"]
     assert len(reader.files_read) == len(set(reader.files_read)) == 4
     same(Round(**small(3)), read[3])
 

@@ -50,13 +50,18 @@ def guarded() -> Iterator[None]:
         _stop_writing()
         raise typer.Exit(READER_GONE) from None
     except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
-        _stop_writing()
-        if isinstance(error.__context__, HeroError):
-            report(error.__context__)
-        report(wrong("E213", f"the output cannot be written: {error.strerror}. Free some space, or write elsewhere."))
-        raise typer.Exit(HeroError.exit_code) from None
+        raise typer.Exit(output_failed(error)) from None
+
+
+def output_failed(error: OSError) -> int:
+    """Say that the output cannot be written, and the code to end with; raises again what is something else."""
+    if error.errno not in _NO_ROOM:
+        raise error
+    _stop_writing()
+    if isinstance(error.__context__, HeroError):
+        report(error.__context__)
+    report(wrong("E213", f"the output cannot be written: {error.strerror}. Free some space, or write elsewhere."))
+    return HeroError.exit_code
 
 
 def report(error: HeroError) -> None:
