@@ -119,6 +119,7 @@ def _clean(place: delta.Place, name: str) -> None:
         version = commits.write_checkpoint(place, name)
         log, folder = delta.log_folder(place, name), Path(place.table(name))
         named = {file.path for file in delta.list_files(place, name)}
+        disk.remove_files([folder / path for path in _replaced(log, version) if path not in named])
         with commits.nobody_commits(place):
             spare = [file for file in log.iterdir() if _is_summed_up(file.name, version)]
             disk.remove_files(spare)
@@ -134,6 +135,15 @@ def _clean(place: delta.Place, name: str) -> None:
             ]
         )
         disk.remove_files([file for file in log.glob(".*.tmp") if file.stat().st_mtime < old])
+
+
+def _replaced(log: Path, version: int) -> list[str]:
+    """Data files that the checkpoint knows to have been put together with others."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    found = pq.ParquetFile(log / f"{version:020}.checkpoint.parquet").read(columns=["remove"])["remove"]
+    return [path for path in pc.struct_field(found, "path").to_pylist() if path is not None]
 
 
 def _is_summed_up(name: str, version: int) -> bool:

@@ -67,6 +67,8 @@ class Place:
     opened: dict[str, Opened] = field(default_factory=dict)
     small: dict[tuple[str, int], list[dict[str, Any]]] = field(default_factory=dict)
     """Rows of small tables at the version that was read last, so that one change reads them once."""
+    parts: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """Files of small tables that were read: a file never changes, so a change reads what is new."""
     parsed: dict[int, Any] = field(default_factory=dict)
     """What `log` made of the rows of `rounds` at that version."""
 
@@ -304,9 +306,18 @@ def read_whole(place: Place, name: str, columns: Sequence[str] | None = None) ->
     import pyarrow as pa
 
     wanted = list(schema(name).names if columns is None else columns)
-    parts = again_if_replaced(
-        place, name, lambda: [read_file(place, name, file, wanted) for file in list_files(place, name)]
-    )
+
+    def one(file: File) -> Any:
+        key = (name, file.path)
+        if columns is not None:
+            return read_file(place, name, file, wanted)
+        if key not in place.parts:
+            place.parts[key] = read_file(place, name, file, wanted)
+        return place.parts[key]
+
+    parts = again_if_replaced(place, name, lambda: [one(file) for file in list_files(place, name)])
+    now = {(name, file.path) for file in list_files(place, name)}
+    place.parts = {key: of for key, of in place.parts.items() if key[0] != name or key in now}
     return pa.concat_tables([pa.schema([schema(name).field(one) for one in wanted]).empty_table(), *parts])
 
 
