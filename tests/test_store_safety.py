@@ -28,6 +28,7 @@ from hero_eval.reading.validate import Contents
 from hero_eval.round import Round
 from hero_eval.store import delta, disk
 from hero_eval.store.dates import day_in_name
+from hero_eval.store.schemas import TABLES
 from hero_eval.store.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -404,8 +405,9 @@ def test_the_store_of_a_configuration_is_checked(late: Store, tmp_path: Path, mo
     assert "is whole" in ask("store", "check")
 
 
-def test_compacting_loses_nothing(store: Store) -> None:
+def test_compacting_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version, an estimate or a row that somebody cites would be gone with the small files."""
+    monkeypatch.setattr("hero_eval.store.commits.SMALL_FILES", 4)
     for number in range(8):
         add(store, f"2026-w{10 + number}", number, question="q")
     made = [store.estimate("2026-w12", method="hero1"), store.estimate("2026-w17", method="hero1")]
@@ -414,6 +416,9 @@ def test_compacting_loses_nothing(store: Store) -> None:
     done = store.compact()
     assert done.files < done.files_before / 2
     assert done.bytes < done.bytes_before
+    for name in TABLES:
+        there = [file.name for file in Path(store.path, name).glob("*.parquet")]
+        assert there == [file.path for file in delta.list_files(store.place, name)], "files that nobody needs are left"
     for reader in (store, hero.open_store(store.path)):
         for name, one in before.items():
             assert everything(reader.round(name)) == everything(one)

@@ -142,7 +142,10 @@ def _replaced(log: Path, version: int) -> list[str]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    found = pq.ParquetFile(log / f"{version:020}.checkpoint.parquet").read(columns=["remove"])["remove"]
+    checkpoint = log / f"{version:020}.checkpoint.parquet"
+    if not checkpoint.is_file():  # another engine sums up in other files
+        return []
+    found = pq.ParquetFile(checkpoint).read(columns=["remove"])["remove"]
     return [path for path in pc.struct_field(found, "path").to_pylist() if path is not None]
 
 
