@@ -386,10 +386,12 @@ def stock(place: delta.Place, entries: Sequence[Entry]) -> Stock:
 def in_parts(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     """Rounds that are read together."""
     part: list[Entry] = []
+    rows = 0
     for entry in entries:
-        if part and sum(one.labels for one in part) + entry.labels > ROWS_AT_ONCE:
+        if part and rows + entry.labels > ROWS_AT_ONCE:
             yield part
-            part = []
+            part, rows = [], 0
         part.append(entry)
+        rows += entry.labels
     if part:
         yield part
