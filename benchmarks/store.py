@@ -1,9 +1,12 @@
 """A store of many large rounds: what adding, listing and estimating cost, in seconds and in bytes.
 
     python benchmarks/store.py --rounds 100 --labels 1000000
+    python benchmarks/store.py --many 1000
 
 Rounds are of ten questions in turn. Bytes read are those of the data files that the store opened, beside the size of
 all of them. Seconds are of the processor (all threads) and, for commands, of the clock too, in one run on one machine.
+With --many the rounds are small and of one question: what reading them all takes, apart from fitting, before and after
+the store is compacted.
 """
 
 from __future__ import annotations
@@ -108,12 +111,69 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
     }
 
 
+def few_labels(seed: int) -> tuple[pa.Table, pa.Table]:
+    """A round of 40 items by three labelers, with gold for ten."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(40) < 0.3
+    items = [f"i{k:02d}" for k in range(40)]
+    rows = [
+        (item, who, int(true if rng.random() < 0.85 else not true))
+        for item, true in zip(items, truth, strict=True)
+        for who in ("ann", "bob", "cat")
+    ]
+    labels = pa.table({name: [row[c] for row in rows] for c, name in enumerate(("item", "labeler", "label"))})
+    return labels, pa.table({"item": items[:10], "gold": truth[:10].astype(int)})
+
+
+def reading(path: Path, last: str) -> dict[str, float]:
+    """Seconds to read all past rounds, of the processor and of the clock, and what the store is made of."""
+    files = [file for file in path.rglob("*") if file.is_file()]
+    clock, start = time.perf_counter(), time.process_time()
+    past = hero.open_store(path).history(last)
+    used, waited = time.process_time() - start, time.perf_counter() - clock
+    return {
+        "files": len(files),
+        "MB": sum(file.stat().st_size for file in files) / 1e6,
+        "past rounds": len(past),
+        "seconds to read them": used,
+        "seconds to read them, clock": waited,
+    }
+
+
+def many(path: Path, rounds: int) -> dict[str, object]:
+    store = hero.create_store(path)
+    seconds = []
+    for number in range(rounds + 1):
+        labels, gold = few_labels(number)
+        start = time.process_time()
+        store.add(labels, gold=gold, round=f"r{number:05d}", question="q", date="2026-01-01")
+        seconds.append(time.process_time() - start)
+    few = max(1, rounds // 10)
+    last = f"r{rounds:05d}"
+    found: dict[str, object] = {
+        "seconds to add, first tenth": median(seconds[:few]),
+        "seconds to add, last tenth": median(seconds[-few:]),
+        "as it grew": reading(path, last),
+    }
+    start = time.process_time()
+    hero.open_store(path).compact()
+    found |= {"seconds to compact": time.process_time() - start, "compacted": reading(path, last)}
+    start = time.process_time()
+    hero.open_store(path).estimate(last, method="hero1")
+    return found | {"seconds of an estimate by hero1, reading and fitting": time.process_time() - start}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--labels", type=int, default=100_000)
     parser.add_argument("--keep", type=Path, default=None, help="build the store here and leave it")
+    parser.add_argument("--many", type=int, default=None, help="measure reading of so many small rounds instead")
     given = parser.parse_args()
+    if given.many is not None:
+        with tempfile.TemporaryDirectory(prefix="hero-bench-") as folder:
+            print(json.dumps({"rounds": given.many, **many(Path(folder) / "store", given.many)}, indent=2))
+        return
     with tempfile.TemporaryDirectory(prefix="hero-bench-") as folder:
         path = given.keep or Path(folder) / "store"
         found = build(path, given.rounds, given.labels) | measure(path, given.rounds)

@@ -242,9 +242,7 @@ def _code(text: str) -> str:
 def commands() -> str:
     group: Any = typer.main.get_command(app)
     parts = []
-    for name, command in group.commands.items():
-        if command.hidden:
-            continue
+    for name, command in _each(group):
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         places = [_place(one) for one in arguments]
         rows = [(f"`{one.metavar}`", _fill(one.help), "") for one in arguments]
@@ -254,6 +252,17 @@ def commands() -> str:
         parts += [f"### `hero {name}`", _fill(command.help), _code(line).replace("```py", "```sh")]
         parts.append(table(("argument or option", "what it does", "default"), rows))
     return "\n\n".join(parts)
+
+
+def _each(group: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command that is shown, with the names of the groups that it is in."""
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        if hasattr(command, "commands"):
+            yield from _each(command, f"{above}{name} ")
+        else:
+            yield f"{above}{name}", command
 
 
 def _place(argument: Any) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake  # (these are loaded before forking, but not used by the parent)
-import deltalake.exceptions
+import deltalake.exceptions  # noqa: F401
 import duckdb  # noqa: F401
 import numpy as np
 import pandas  # noqa: F401  (pyarrow loads it)
@@ -35,9 +35,13 @@ import pyarrow.parquet
 import scipy.stats  # noqa: F401
 
 import hero_eval as hero
+import hero_eval.store.compacting
 import hero_eval.store.estimates
+import hero_eval.store.soundness
 import hero_eval.targets.rate
 from hero_eval.reading.exports.imports import read_export
+from hero_eval.store.delta import read_whole
+from hero_eval.store.schemas import DATA
 
 ITEMS = 40
 EXPORT = Path(__file__).parent / "exports" / "label_studio.json"
@@ -119,6 +123,7 @@ def changes(path: str, state: State, number: int, rng: random.Random) -> tuple[s
         + ["remove"] * (len(live) > 2)
         + ["estimate"] * any(name.startswith("round") for name in live)
         + ["restore"] * bool(gone)
+        + ["compact"] * bool(live)
     )
     kind = rng.choice(kinds)
     name = f"round-{number}"
@@ -136,6 +141,8 @@ def changes(path: str, state: State, number: int, rng: random.Random) -> tuple[s
             None,
             lambda: hero.open_store(path).estimate(name, level=0.5 + number / 1e4, method="majority_vote").estimate,
         )
+    if kind == "compact":
+        return kind, None, lambda: hero.open_store(path).compact().files
     name = rng.choice(live if kind == "remove" else gone)
     return kind, name, lambda: getattr(hero.open_store(path), kind)(name).version
 
@@ -154,12 +161,15 @@ def _import(path: str, name: str) -> int:
 def orphans(path: str) -> int:
     """Batches that were written and then never named by a row of the log."""
     named = {batch for row in hero.open_store(path).log().rows for batch in row.batches}
-    tables = (deltalake.DeltaTable(f"{path}/{name}") for name in ("labels", "gold", "items"))
-    return len({str(part["batch"]) for table in tables for part in table.partitions()} - named)
+    store = hero.open_store(path)
+    there = {row for name in DATA for row in read_whole(store.place, name, ["batch"])["batch"].unique().to_pylist()}
+    return len(there - named)
 
 
-def check(before: State, after: State, touched: str | None, done: bool) -> None:
+def check(before: State, after: State, touched: str | None, done: bool, compacted: bool = False) -> None:
     """Nothing but the touched round changed, and that only as a whole; what was reported as done is there."""
+    if compacted:
+        done = False  # it changes nothing that a reader sees
     for name, what in before["rounds"].items():
         if name != touched:
             assert after["rounds"].get(name) == what, f"{name} was {what}, is {after['rounds'].get(name)}"
@@ -192,13 +202,15 @@ def run(path: str, kills: int, seed: int) -> dict[str, Any]:
         if result is not None:
             usual[kind] = min(usual.get(kind, 9.9), time.perf_counter() - start)
         after = reading(path, touched)
-        check(state, after, touched, result is not None)
+        check(state, after, touched, result is not None, kind == "compact")
         if not spare and result is None:
             killed[kind] = killed.get(kind, 0) + 1
-            applied += after != state
+            applied += after != state and kind != "compact"
         state = after
     final = reading(path, None)
     assert final == state
+    whole = finish(*in_child(lambda: hero.open_store(path).check().to_dict()))
+    assert whole["is_whole"], whole["problems"]
     return {
         "kills": sum(killed.values()),
         "by change": killed,

@@ -44,6 +44,7 @@ CATALOGUE: dict[str, str] = {
     "E211": "the round is kept without its items, which this asks for",
     "E212": "an engine is missing, or failed",
     "E207": "the configuration file is wrong",
+    "E213": "the output cannot be written",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

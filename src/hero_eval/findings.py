@@ -80,6 +80,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F801": ("warning", "a judge changed and is a new labeler"),
     "F802": ("note", "who a judge is was not always said"),
     "F803": ("note", "experts who differ gave no gold"),
+    "F804": ("warning", "the date of a round is not known"),
 }
 
 

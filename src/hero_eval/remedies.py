@@ -36,6 +36,7 @@ ERRORS: Mapping[str, str] = {
     "E206": "Give what the message names: a history, or covariates.",
     "E207": "Correct the key or the value in `hero.toml` or `pyproject.toml`.",
     "E208": "Leave the round out of history; its own gold counts without that, by the methods that use it.",
+    "E213": "Free some space where the output goes, or send it elsewhere.",
     "E211": 'Read the rounds with `engine="memory"` if they fit, or ask without what needs single items.',
     "E212": "Install the extra that the message names, give the engine more memory, or look at its own log.",
     "E301": "Add a past round in which some of these labelers took part.",
@@ -48,7 +49,7 @@ ERRORS: Mapping[str, str] = {
     "E403": "Choose a round that `hero rounds` lists; `hero restore` brings a removed one back.",
     "E404": "Choose another name, or run it again to add late labels.",
     "E405": "Have gold written by somebody who does not label, or count what they said as gold: `--expert`.",
-    "E406": "Free disk space, mend the permissions, or bring lost files back; what was committed is unchanged.",
+    "E406": "Free disk space, mend the permissions, or bring lost files back; `hero store check` says what is whole.",
     "E407": "Choose an estimate that `hero show` lists.",
     "E408": "Install the version of hero-eval that the message names, and try again.",
     "E409": "`pip install 'hero-eval[store]'`.",
@@ -124,4 +125,5 @@ FINDINGS: Mapping[str, str] = {
     "F801": "Have some gold for items that the new labeler labels.",
     "F802": "Say who the judges are in every round: a table `labelers`, or `--labelers`.",
     "F803": "Nothing; or let the experts agree on these items.",
+    "F804": "Say it: `hero add --round NAME --date 2026-11-09`; or name the past rounds: `--history`.",
 }

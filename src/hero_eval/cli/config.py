@@ -42,11 +42,15 @@ def defaults_for(commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found = read_config(Path.cwd())
     if not found:
         return {}
-    options = _as_options(found)
+    return _for_each(commands, _as_options(found))
+
+
+def _for_each(commands: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for name, command in commands.items():
         known = {parameter.name for parameter in command.params}
         out[name] = {key: value for key, value in options.items() if key in known and _meant_for(name, key)}
+        out[name] |= _for_each(getattr(command, "commands", {}), options)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -13,12 +14,15 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hero_eval.errors import HeroError
+from hero_eval.errors import HeroError, wrong
 from hero_eval.words import printable
 
 INTERRUPTED = 130
 READER_GONE = 141
 """What a shell reports of a program whose reader closed the pipe."""
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class GuardedGroup(TyperGroup):
@@ -33,10 +37,11 @@ class GuardedGroup(TyperGroup):
 def guarded() -> Iterator[None]:
     """Turn what may be expected to go wrong into a message and an exit code; let bugs through."""
     try:
-        yield
-        sys.stdout.flush()
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
     except HeroError as error:
-        sys.stdout.flush()
         report(error)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
@@ -44,6 +49,19 @@ def guarded() -> Iterator[None]:
     except BrokenPipeError:
         _stop_writing()
         raise typer.Exit(READER_GONE) from None
+    except OSError as error:
+        raise typer.Exit(output_failed(error)) from None
+
+
+def output_failed(error: OSError) -> int:
+    """Say that the output cannot be written, and the code to end with; raises again what is something else."""
+    if error.errno not in _NO_ROOM:
+        raise error
+    _stop_writing()
+    if isinstance(error.__context__, HeroError):
+        report(error.__context__)
+    report(wrong("E213", f"the output cannot be written: {error.strerror}. Free some space, or write elsewhere."))
+    return HeroError.exit_code
 
 
 def report(error: HeroError) -> None:

@@ -11,7 +11,7 @@ import typer
 from hero_eval.cli import options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
-from hero_eval.cli.guard import INTERRUPTED
+from hero_eval.cli.guard import INTERRUPTED, output_failed
 from hero_eval.cli.store_main import store_app
 
 _ASK, _KNOW = "Estimate", "Data, labelers and methods"
@@ -602,6 +602,8 @@ def run() -> None:
         app(prog_name="hero")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except OSError as error:  # help is written before a command is run
+        sys.exit(output_failed(error))
 
 
 if __name__ == "__main__":

@@ -141,7 +141,8 @@ def _row(row: Entry) -> dict[str, Any]:
         "round": row.round,
         "question": row.question,
         "model": row.model,
-        "date": row.date.isoformat(),
+        "date": None if row.date is None else row.date.isoformat(),
+        "date_from": row.bound.dated,
         "items": row.items,
         "labels": row.labels,
         "gold": row.gold,
@@ -227,6 +228,27 @@ def reproduce(path: str, estimate: str) -> None:
         from hero_eval.cli.guard import say
 
         say(f"Estimate {made.estimate} came out the same, byte for byte.")
+
+
+def check(path: str, *, as_json: bool) -> None:
+    with activity() as doing:
+        doing.say(f"Reading {path}")
+        found = hero.open_store(path).check()
+    if as_json:
+        show_json({"schema_version": SCHEMA_VERSION, **found.to_dict()})
+    else:
+        show(pages.soundness(found))
+    found.raise_any()
+
+
+def compact(path: str, *, as_json: bool) -> None:
+    with activity() as doing:
+        doing.say(f"Putting {path} together")
+        done = hero.open_store(path).compact()
+    if as_json:
+        show_json({"schema_version": SCHEMA_VERSION, "store": path, **vars(done), "left": list(done.left)})
+    else:
+        show(pages.compacted(done))
 
 
 def serve(path: str, host: str, port: int, token: str | None, max_upload: int, processes: int, *, saves: bool) -> None:

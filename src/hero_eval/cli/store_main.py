@@ -244,3 +244,23 @@ def reproduce(
     from hero_eval.cli import store_actions
 
     store_actions.reproduce(store, estimate)
+
+
+keeping_app = typer.Typer(no_args_is_help=True, help="Look after the store: what is whole, and how large it is.")
+store_app.add_typer(keeping_app, name="store", rich_help_panel=_PANEL)
+
+
+@keeping_app.command(epilog="Example:\n  hero store check --store hero-store")
+def check(store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+    """Read everything in the store and say what is whole; exit code 2 if something is not."""
+    from hero_eval.cli import store_actions
+
+    store_actions.check(store, as_json=json)
+
+
+@keeping_app.command(epilog="Example:\n  hero store compact --store hero-store")
+def compact(store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+    """Put small files together and remove what was replaced; no round, version or estimate is lost."""
+    from hero_eval.cli import store_actions
+
+    store_actions.compact(store, as_json=json)

@@ -105,7 +105,7 @@ Model = Annotated[
 Date = Annotated[
     str | None,
     typer.Option(
-        metavar="DATE", help="The round's day; without it the one in its name, else today.", show_default=False
+        metavar="DATE", help="The round's day; without it the one in its name, else unknown.", show_default=False
     ),
 ]
 GoldFile = Annotated[

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from hero_eval.over_time import OverTime
     from hero_eval.reading.exports.imports import Export
     from hero_eval.store.adding import Added
+    from hero_eval.store.compacting import Compacted
     from hero_eval.store.log import Entry
+    from hero_eval.store.soundness import Soundness
 
 
 def made(path: str, given: str) -> Page:
@@ -33,8 +35,15 @@ def added(result: Added) -> Page:
     verb = "Added to" if result.merged else "Added"
     came = _amounts(result.items, result.labels, result.gold)
     now = f" It now has {_amounts(entry.items, entry.labels, entry.gold)}." if result.merged else ""
-    title = f"{verb} round {entry.round!r} (question {entry.question}{model}, {entry.date}): {came}.{now}"
+    title = f"{verb} round {entry.round!r} (question {entry.question}{model}, {_when(entry)}): {came}.{now}"
     return [Line(title, strong=True), *remarks(result.findings)]
+
+
+def _when(entry: Entry) -> str:
+    """The date, and where it is from if nobody gave it."""
+    if entry.date is None:
+        return "date unknown"
+    return f"{entry.date} by its name" if entry.bound.dated == "name" else f"{entry.date}"
 
 
 def _amounts(items: int, labels: int, gold: int) -> str:
@@ -69,12 +78,40 @@ def rounds(rows: Sequence[Entry], path: str, *, removed: bool) -> Page:
             row.round,
             row.question,
             row.model or "–",
-            str(row.date),
+            "unknown" if row.date is None else str(row.date),
             *(f"{count:,}" for count in (row.items, row.labels, row.gold, row.labelers)),
         ]
         for row in rows
     ]
     return [Table(columns, cells)]
+
+
+def soundness(found: Soundness) -> Page:
+    """What is whole; the problems come on stderr."""
+    state = "is whole" if found.is_whole else f"is not whole: {words.count(len(found.problems), 'problem')}"
+    facts = [
+        ("version", "not known" if found.version is None else f"{found.version}"),
+        ("whole rounds", f"{len(found.whole):,}"),
+        ("damaged rounds", ", ".join(map(repr, found.damaged)) or "none"),
+        ("estimates", f"{found.estimates:,}"),
+    ]
+    page: Page = [Line(f"Store {found.store} {state}.", strong=True, whole=True), Facts(facts)]
+    if found.unbound:
+        page.append(
+            Line(
+                f"Recorded by an earlier hero-eval without digests, so that only counts could be checked: "
+                f"{listed(found.unbound)}."
+            )
+        )
+    return page + [Line(f"Note: {note}.") for note in found.notes]
+
+
+def compacted(done: Compacted) -> Page:
+    size = f"{done.bytes_before / 1e6:,.1f} MB are {done.bytes / 1e6:,.1f} MB"
+    page: Page = [Line(f"{done.files_before:,} files are now {done.files:,}, {size}.", strong=True)]
+    if done.left:
+        page.append(Line(f"Somebody else was at {', '.join(done.left)} at the same moment; left as it is."))
+    return page
 
 
 def store(found: Mapping[str, Any]) -> Page:
@@ -90,7 +127,8 @@ def store(found: Mapping[str, Any]) -> Page:
 
 def round_page(found: Mapping[str, Any]) -> Page:
     facts = [
-        *((name, found[name] or "–") for name in ("question", "model", "date")),
+        *((name, found[name] or "–") for name in ("question", "model")),
+        ("date", _date_of(found)),
         *((name, f"{found[name]:,}") for name in ("items", "labels", "gold")),
         ("classes", ", ".join(map(repr, found["classes"])) if found["classes"] else "as seen"),
         ("history", ", ".join(found["history"]) or "none"),
@@ -103,6 +141,12 @@ def round_page(found: Mapping[str, Any]) -> Page:
         columns = [Column("labeler", "left", cut=True), *(Column(name, "left", cut=True) for name in fields)]
         page.append(Table(columns, [[row["labeler"], *(row[name] or "–" for name in fields)] for row in people]))
     return page + _changes(found["changes"]) + _estimates(found["estimates"])
+
+
+def _date_of(found: Mapping[str, Any]) -> str:
+    if found["date"] is None:
+        return "unknown; it counts as of the day on which it was added"
+    return f"{found['date']} (by its name)" if found["date_from"] == "name" else f"{found['date']}"
 
 
 def _changes(rows: Sequence[Mapping[str, Any]]) -> Page:

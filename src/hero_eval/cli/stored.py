@@ -13,6 +13,7 @@ from hero_eval.cli.inputs import Data, names, split
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
+from hero_eval.findings import name_some
 
 if TYPE_CHECKING:
     from hero_eval.cli.actions import Ask
@@ -68,7 +69,7 @@ def estimate(
     other: str | None = None,
     **extra: Any,
 ) -> None:
-    """Ask the store, show, record, let the gate decide; in this order, so that a number is seen if recording fails."""
+    """Ask the store, record, show, let the gate decide. A number that could not be recorded is shown all the same."""
     from hero_eval.cli.actions import enforce, refuse_for_all_methods
     from hero_eval.store.estimates import save
 
@@ -77,9 +78,13 @@ def estimate(
         problems.attempt(lambda: refuse_for_all_methods(ask, gate))
     problems.raise_any()
     store, recorded = ask_store(command, stored, data, ask, other, **extra)
+    try:
+        if stored.save:
+            save(store, recorded)
+    except hero.HeroError:
+        show_recorded(recorded, as_json=as_json, saved=False, gate=gate)
+        raise
     show_recorded(recorded, as_json=as_json, saved=stored.save, gate=gate)
-    if stored.save:
-        save(store, recorded)
     enforce(gate, _numbers(recorded.result))
 
 
@@ -126,6 +131,20 @@ def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate 
         return
     past = ", ".join(recorded.history) or "none"
     tail = [Line(f"History: {past} (store version {recorded.store_version}).")]
+    if recorded.undated:
+        tail.append(
+            Line(
+                f"No date is known of {name_some(list(recorded.undated))}: they count as of the day on which they were "
+                "added. Say it: hero add --round NAME --date DATE"
+            )
+        )
+    if recorded.unbound:
+        tail.append(
+            Line(
+                f"{name_some(list(recorded.unbound))} were recorded by an earlier hero-eval without digests: their "
+                "counts were checked, their contents cannot be."
+            )
+        )
     if saved:
         tail.append(Line(f"Recorded: hero reproduce {recorded.estimate}", whole=True))
     show([*page_of(recorded), *tail])
@@ -161,7 +180,7 @@ def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
             raise wrong("E204", _KEPT)
         store = _store_instead_of_files(chosen.store)
         doing.say(f"Reading {chosen.store}")
-        return [store.read(row, positive=data.positive, classes=split(data.classes)) for row in _fitting(store, chosen)]
+        return store.read_all(_fitting(store, chosen), positive=data.positive, classes=split(data.classes))
 
 
 def _store_instead_of_files(path: str) -> hero.Store:
@@ -181,14 +200,8 @@ def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:
         raise wrong("E206", f"the store holds the questions {', '.join(questions)}. Say which: --question")
     if chosen.question is not None and chosen.question not in questions:
         raise wrong("E201", f"--question is {chosen.question!r}. The store holds: {', '.join(questions) or 'no round'}")
-    since, before = hero.History(since=chosen.since, before=chosen.before).days()
-    fitting = [
-        row
-        for row in rows
-        if chosen.question in (None, row.question)
-        and (not chosen.models or row.model in chosen.models)
-        and since <= row.date < before
-    ]
+    choice = hero.History(models=chosen.models, since=chosen.since, before=chosen.before)
+    fitting = [row for row in rows if chosen.question in (None, row.question) and choice.fits(row)]
     if not fitting:
         raise wrong("E403", f"{store.path} has no round that fits. See what is there: hero rounds")
     return fitting

@@ -117,7 +117,7 @@ class Pooling:
     def solve(self, hessian: Floats, right: Floats) -> Floats:
         """(J, w): x with  (diag(hessian) - U A^-1 U') x = right,  hessian (J, w, w), right (J, w)."""
         if self.held is not None:
-            plain: Floats = np.linalg.solve(hessian, right[:, :, None])[:, :, 0]
+            plain: Floats = np.linalg.solve(hessian, right[:, :, None])[:, :, 0].astype(np.float64)
             return plain
         alone = np.linalg.solve(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
         pulled, spread = alone[:, :, :1], alone[:, :, 1:]

@@ -17,12 +17,17 @@ from hero_eval.reading.frames import Sources
 from hero_eval.reading.options import Options, make_options
 from hero_eval.reading.validate import NEEDED, Contents, parse_round
 from hero_eval.reading.values import BINARY_WORDS, count_of
+from hero_eval.round import Round
+from hero_eval.store import commits, delta
 from hero_eval.store import contents as packing
-from hero_eval.store import delta
 from hero_eval.store.contents import Rows
+from hero_eval.store.dates import date_of
+from hero_eval.store.digests import digest, row_digests
 from hero_eval.store.identity import Labeler, Resolved, labeler_rows, labelers_from, read_labelers, refuse_own_gold
 from hero_eval.store.identity import resolve as resolve_identities
-from hero_eval.store.log import Entry, Log, checked_name, commit, date_of
+from hero_eval.store.log import Entry, Log, checked_name, commit
+from hero_eval.store.records import Record, Sum, knowledge, with_options
+from hero_eval.store.records import Source as TableThen
 from hero_eval.store.sources import Incoming, raise_problems
 
 if TYPE_CHECKING:
@@ -64,10 +69,22 @@ class Plan:
     """What the store does not have yet."""
     read: Contents
     """The whole round as it will be."""
+    knows: Mapping[str, Any]
+    """What else the round knows; see `records`."""
     told: Mapping[str, Labeler]
     resolved: Resolved
     version: int
     findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A batch that is on the disk, and that no row of the log names yet."""
+
+    batch: str
+    columns: list[list[str]]
+    sums: Mapping[str, Sum]
+    tables: Mapping[str, TableThen]
 
 
 def add_round(
@@ -77,7 +94,7 @@ def add_round(
     log = store.log()
     _refuse_changed(log, about)
     plan = _plan(store, given, options, about, log)
-    if plan.fresh.is_empty:
+    if plan.fresh.is_empty and not _dated_anew(about):
         return _nothing_new(plan, about, exist_ok)
     if dry_run:
         return _added(plan, about, _entry(plan, about, _question(log, about), log))
@@ -93,7 +110,7 @@ def _plan(store: Store, given: Incoming, options: Options, about: About, log: Lo
     """Read and check everything against the store as it is in `log`; write nothing."""
     raise_problems(given.sources)
     where = f"round {about.name!r}" + (f" with {about.origin}" if about.origin else "")
-    came, read = _rows_that_came(given.sources, options, about)
+    came, read = _as_it_is(given, options, about) or _rows_that_came(given.sources, options, about)
     told = read_labelers(given.labelers, sorted(came.labels["labeler"].unique().to_pylist()))
     known = _known(store, log)
     resolved = resolve_identities(told, known)
@@ -107,26 +124,60 @@ def _plan(store: Store, given: Incoming, options: Options, about: About, log: Lo
     judges = [one.labeler for one in known if one.kind == "judge"]
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
-    return Plan(fresh, read, told, resolved, log.version, (*notes, *resolved.findings))
+    found = (*notes, *resolved.findings, *_date_findings(about))
+    return Plan(fresh, read, _knows(read, given, about, resolved), told, resolved, log.version, found)
+
+
+def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) -> dict[str, Any]:
+    """What the round knows: as it was read; of a `Round`, what it knew, unless the caller said it anew."""
+    knows = knowledge(read)
+    if about.old is not None:
+        silent = set(about.old.bound.knows.get("labelers", ())) - set(read.labelers)
+        return knows | {"labelers": sorted(silent)}
+    before = given.round
+    if before is None:
+        return knows
+    kept = knowledge(before)
+    said = [name for name in ("classes_given", "positive") if kept[name] != knows[name]]
+    if said or not set(read.values) <= set(before.values):
+        kept |= {name: knows[name] for name in ("values", "classes_given", "positive")}
+    silent = {resolved.renamed.get(name, name) for name in kept["labelers"]} - set(read.labelers)
+    return kept | {"labelers": sorted(silent)}
+
+
+def _dated_anew(about: About) -> bool:
+    """Whether a round that is there gets another date."""
+    return about.old is not None and about.date is not None and date_of(about.name, about.date)[0] != about.old.date
+
+
+def _date_findings(about: About) -> list[Finding]:
+    """A word about a date that nobody gave."""
+    if about.old is not None or date_of(about.name, about.date)[0] is not None:
+        return []
+    message = (
+        f"the date of round {about.name!r} is not known: none was given, and its name holds none. It counts as of the "
+        "day on which it is added, so rounds up to that day are its history, and it is history of later ones"
+    )
+    return [Finding("F804", message, {"round": about.name})]
 
 
 def _write(store: Store, plan: Plan, given: Incoming, options: Options, about: About) -> Added:
     """Write the data under a batch id of its own, then the one row that makes it exist."""
-    batch, columns = _batch_id(about.name), None
+    written: Written | None = None
 
     def make(log: Log) -> Entry:
-        nonlocal plan, batch, columns
+        nonlocal plan, written
         _refuse_changed(log, about)
         if log.version != plan.version and resolve_identities(plan.told, _known(store, log)) != plan.resolved:
             plan = _plan(store, given, options, about, log)  # somebody has just changed what a judge's name means
-            batch, columns = _batch_id(about.name), None
+            written = None
         entry = _entry(plan, about, _question(log, about), log)
-        if columns is None:
-            columns = _write_batch(store, plan, about.name, batch)
-        return _with_batch(entry, about.old, batch, columns)
+        if written is None:
+            written = _write_batch(store, plan, about.name)
+        return _with_batch(entry, plan, about, written)
 
     entry = commit(store.place, make)
-    delta.tidy(store.place, "labelers")
+    commits.tidy(store.place, "labelers")
     return _added(plan, about, entry)
 
 
@@ -136,29 +187,49 @@ def _added(plan: Plan, about: About, entry: Entry) -> Added:
     return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings)
 
 
-def _write_batch(store: Store, plan: Plan, name: str, batch: str) -> list[list[str]]:
+def _write_batch(store: Store, plan: Plan, name: str) -> Written:
+    """Write what is new under a batch id; nothing at all if nothing is."""
+    batch = _batch_id(name)
     tables, columns = packing.data_tables(plan.fresh, name, batch)
-    if plan.resolved.labelers:
+    if plan.resolved.labelers and not plan.fresh.is_empty:
         tables["labelers"] = labeler_rows(plan.resolved.labelers, name, batch)
+    sums, then = {}, {}
     for table, rows in tables.items():
-        delta.append(store.place, table, rows)
-    return columns
+        identity = str(delta.open_table(store.place, table).metadata().id)
+        then[table] = TableThen(identity, commits.append(store.place, table, rows))
+        sums[table] = Sum(rows.num_rows, digest(row_digests(table, rows)))
+    return Written(batch, columns, sums, then)
 
 
 def options_for(
     name: str,
     old: Entry | None,
+    data: Any,
     columns: Mapping[str, str] | None,
     classes: Sequence[Any] | None,
     positive: Any | None,
     missing: Sequence[Any] | None = None,
 ) -> Options:
-    """How to read what is added: as said, or as the round that is there was read."""
-    if classes is None and old is not None:
-        classes = old.classes
-    if positive is None and old is not None:
-        positive = old.positive
-    return make_options(columns, classes, positive, None, None, name, missing)
+    """How to read what is added: as said, or as the round that is there, or the `Round` that is given, was read."""
+    known = data._contents if isinstance(data, Round) else None
+    if classes is None:
+        classes = old.classes if old is not None else known.classes_given if known is not None else None
+    if positive is None:
+        positive = old.positive if old is not None else known.positive if known is not None else None
+    options = make_options(columns, classes, positive, None, None, name, missing)
+    knows = old.bound.knows if old is not None else knowledge(known) if known is not None else {}
+    return with_options(options, knows)
+
+
+def _as_it_is(given: Incoming, options: Options, about: About) -> tuple[Rows, Contents] | None:
+    """The rows of a `Round` that comes as it is: it was read before. None if it must be read with something else."""
+    known = given.round
+    if known is None or about.old is not None:
+        return None
+    if options.missing or (options.classes, options.positive) != (known.classes_given, known.positive):
+        return None
+    rows = packing.rows_of_contents(known)
+    return replace(rows, gold=packing.with_sources(rows.gold, about.gold_source)), replace(known, name=about.name)
 
 
 def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[Rows, Contents | None]:
@@ -175,7 +246,8 @@ def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[R
     read, labelled = None, packing.no_rows()
     rest = replace(sources, gold=None) if apart else sources
     if sources.labels is not None:
-        read = parse_round(rest, options)
+        # A late part need not hold every answer; the whole round is held against the positive class.
+        read = parse_round(rest, options if about.old is None else replace(options, positive=None))
         labelled = packing.rows_of_contents(read)
     aside = packing.rows_aside(rest, options, read)
     if apart:
@@ -268,7 +340,7 @@ def _entry(plan: Plan, about: About, question: str, log: Log) -> Entry:
         round=about.name,
         question=question,
         model=about.model or (old.model if old else None),
-        date=date_of(about.name, about.date) if old is None or about.date is not None else old.date,
+        date=date_of(about.name, about.date)[0] if old is None or about.date is not None else old.date,
         batches=(),
         items=len(read.item_ids),
         labels=len(read.label_item),
@@ -282,11 +354,21 @@ def _entry(plan: Plan, about: About, question: str, log: Log) -> Entry:
     )
 
 
-def _with_batch(entry: Entry, old: Entry | None, batch: str, columns: list[list[str]]) -> Entry:
-    described = packing.columns_by_batch(old.columns) if old else {}
-    described[batch] = columns
-    batches = (*(old.batches if old else ()), batch)
-    return replace(entry, batches=batches, columns=json.dumps(described, ensure_ascii=False))
+def _with_batch(entry: Entry, plan: Plan, about: About, written: Written) -> Entry:
+    """The row of the log, bound to all its data."""
+    old = about.old
+    described = packing.columns_by_batch(old.columns, old.round) if old else {}
+    batches, before = (old.batches, old.bound) if old else ((), Record())
+    sums = dict(before.batches)
+    if written.sums:
+        described[written.batch], sums[written.batch] = written.columns, written.sums
+        batches = (*batches, written.batch)
+    dated = date_of(about.name, about.date)[1] if old is None or about.date is not None else before.dated
+    today = datetime.datetime.now(datetime.UTC).date()
+    added = today if old is None else before.added or (old.written.date() if old.written else today)
+    record = Record(sums, {**before.tables, **written.tables}, plan.knows, dated, added)
+    columns = json.dumps(described, ensure_ascii=False)
+    return replace(entry, batches=batches, columns=columns, record=record.to_text())
 
 
 def _nothing_new(plan: Plan, about: About, exist_ok: bool) -> Added:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.errors import InputError, Problem
+from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.reading.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
 from hero_eval.reading.columns import rename
 from hero_eval.reading.frames import Source, Sources
@@ -159,11 +159,11 @@ def put_together(parts: Sequence[Rows], where: str) -> Rows:
     return Rows(
         pa.concat_tables([part.labels for part in parts]),
         pa.concat_tables([part.gold for part in parts]),
-        _items_together([part.items for part in parts if part.items.num_rows], where),
+        items_together([part.items for part in parts if part.items.num_rows], where),
     )
 
 
-def _items_together(tables: Sequence[Any], where: str) -> Any:
+def items_together(tables: Sequence[Any], where: str) -> Any:
     import pyarrow as pa
 
     if not tables:
@@ -352,13 +352,15 @@ def _one_array(column: Any) -> Any:
 # Out of the store
 
 
-def unpack_items(table: Any, columns: Sequence[Sequence[str]]) -> Any:
-    """The items of one batch as they were, from the maps and the [name, type] of each column."""
+def unpack_items(table: Any, columns: Sequence[Sequence[str]], where: str) -> Any:
+    """The items of one batch as they were, from the maps and the [name, type] of each column; E406 if one is lost."""
     import pyarrow as pa
 
     made: dict[str, Any] = {"item": table["item"]}
     values = {**_from_map(table["numbers"]), **_from_map(table["texts"])}
     for name, kind in columns:
+        if name not in values:
+            raise wrong("E406", f"round {where!r} has lost its items column {name!r}: a file of the store is damaged.")
         column = values[name]
         native = _native(kind)
         made[name] = column if native is None or column.type == native else column.cast(native)
@@ -379,17 +381,23 @@ def _native(kind: str) -> Any:
 
 
 def _from_map(column: Any) -> dict[str, Any]:
+    """The columns in a column of maps, in which every row has the same keys in the same order."""
     import pyarrow as pa
 
-    parts: dict[str, list[Any]] = {}
-    for chunk in column.chunks:
-        keys = chunk.keys[: len(chunk.keys) // len(chunk)].to_pylist() if len(chunk) else []
-        for position, key in enumerate(keys):
-            rows = np.arange(position, len(chunk.items), len(keys))
-            parts.setdefault(key, []).append(chunk.items.take(pa.array(rows)))
-    return {key: pa.chunked_array(of) for key, of in parts.items()}
+    array = _one_array(column)
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    first, entries = int(offsets[0]), int(offsets[-1] - offsets[0])
+    size = entries // len(array) if len(array) else 0
+    keys, values = array.keys.slice(first, size).to_pylist(), array.items.slice(first, entries)
+    if size == 1:
+        return {keys[0]: values}
+    return {key: values.take(pa.array(np.arange(position, entries, size))) for position, key in enumerate(keys)}
 
 
-def columns_by_batch(text: str) -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = json.loads(text)
-    return found
+def columns_by_batch(text: str, where: str) -> dict[str, list[list[str]]]:
+    """The item columns of each batch; E406 if the row of the log is damaged."""
+    try:
+        found: dict[str, list[list[str]]] = json.loads(text)
+        return {batch: [[str(name), str(kind)] for name, kind in columns] for batch, columns in found.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise wrong("E406", f"round {where!r}: its columns in the table rounds are damaged ({error}).") from error

@@ -1,40 +1,59 @@
-"""The tables of a store as Delta Lake keeps them: made, opened, appended to and read, and what can go wrong.
+"""The tables of a store as Delta Lake keeps them: opened, held against their logs, and read; and what can go wrong.
 
-Nothing here knows what a round is. A `Place` is a folder or an object-store URL; every table is a folder in it.
+Nothing here knows what a round is. A `Place` is a folder or an object-store URL; every table is a folder in it. How
+tables are written is in `commits`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import uniform
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlparse
 
 from hero_eval.errors import HeroError, wrong
+from hero_eval.store.schemas import LATER_COLUMNS, schema
 
-FORMAT = 1
+FORMAT = 2
 """The version of the layout. A store with a higher one was written by a newer hero-eval."""
 
-_FORMAT_KEY = "hero.format"
-_FOREVER = {
-    # An estimate of years ago must be reproducible, so neither logs nor files are ever cleaned up.
-    "delta.enableExpiredLogCleanup": "false",
-    "delta.logRetentionDuration": "interval 36500 days",
-    "delta.deletedFileRetentionDuration": "interval 36500 days",
-    "delta.appendOnly": "true",
-    "delta.checkpointInterval": "20",
-}
-TRIES = 100
-"""How often a commit is tried anew when other writers were faster."""
+FORMAT_KEY = "hero.format"
 
-SMALL_FILES = 16
-"""From this many on, the files of a table of few rows are put together into one."""
+T = TypeVar("T")
+_PATIENCE = 3
+
+
+@dataclass(frozen=True)
+class File:
+    """A data file of a table, and the batches that it may hold: those from the first to the last, by id."""
+
+    path: str
+    size: int
+    rows: int
+    first_batch: str
+    last_batch: str
+
+    def may_hold(self, batch: str) -> bool:
+        return self.first_batch <= batch <= self.last_batch
+
+
+@dataclass
+class Opened:
+    """A table that was opened, so that it is opened once."""
+
+    table: Any
+    first: tuple[int, int] | None
+    """What tells it from another table that was made in its place."""
+    files: list[File] | None = None
+
+    @property
+    def version(self) -> int:
+        return int(self.table.version())
 
 
 @dataclass
@@ -45,8 +64,13 @@ class Place:
     options: Mapping[str, str] | None = None
     bytes_read: int = 0
     files_read: list[str] = field(default_factory=list)
+    opened: dict[str, Opened] = field(default_factory=dict)
     small: dict[tuple[str, int], list[dict[str, Any]]] = field(default_factory=dict)
     """Rows of small tables at the version that was read last, so that one change reads them once."""
+    parts: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """Files of small tables that were read: a file never changes, so a change reads what is new."""
+    parsed: dict[int, Any] = field(default_factory=dict)
+    """What `log` made of the rows of `rounds` at that version."""
 
     @property
     def is_local(self) -> bool:
@@ -60,6 +84,8 @@ def place_of(path: str | os.PathLike[str], options: Mapping[str, str] | None) ->
     text = os.fspath(path)
     if not text.strip():
         raise wrong("E401", "the path of the store is empty. Give a folder or an object-store URL.")
+    if text.startswith("file://"):  # a folder by another name gets what folders get
+        text = unquote(urlparse(text).path)
     return Place(text if "://" in text else str(Path(text).expanduser().absolute()), options)
 
 
@@ -86,6 +112,10 @@ def guarded(place: Place, doing: str) -> Iterator[None]:
         raise
     except (deltalake.exceptions.DeltaError, OSError, pa.ArrowException) as error:
         raise wrong("E406", f"{place.uri}: {doing} failed: {_reason(place, error)}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what the package calls a damaged file that surprised it
+            raise
+        raise wrong("E406", f"{place.uri}: {doing} failed: {_reason(place, error)}") from error
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -107,52 +137,108 @@ def _reason(place: Place, error: BaseException) -> str:
     return f"{said} ({text}). {unchanged}." if said else f"{text}. {unchanged}."
 
 
-def create_table(place: Place, name: str, schema: Any, partition_by: Sequence[str]) -> None:
-    """Make a table unless it is there."""
-    deltalake = load_deltalake()
-    with guarded(place, f"making the table {name}"):
-        deltalake.DeltaTable.create(
-            place.table(name),
-            schema,
-            mode="ignore",
-            partition_by=list(partition_by),
-            name=f"hero {name}",
-            configuration={**_FOREVER, _FORMAT_KEY: str(FORMAT)},
-            raise_if_key_not_exists=False,
-            storage_options=_storage(place),
-        )
-
-
 def is_table(place: Place, name: str) -> bool:
     deltalake = load_deltalake()
     with guarded(place, "looking for the store"):
-        return bool(deltalake.DeltaTable.is_deltatable(place.table(name), _storage(place)))
+        return bool(deltalake.DeltaTable.is_deltatable(place.table(name), storage(place)))
 
 
 def open_table(place: Place, name: str) -> Any:
-    """The table as it is now; E401 if there is none, E402 if a newer hero-eval made it."""
+    """The table as it is now; E401 if there is none, E402 if a newer hero-eval made it, E406 if it is damaged."""
+    return open_once(place, name).table
+
+
+def open_once(place: Place, name: str) -> Opened:
+    """As `open_table`, with what is known of it. A table that nobody changed is not opened again."""
     deltalake = load_deltalake()
+    first, listed = first_commit(place, name), list_log(place, name)
+    kept = place.opened.get(name)
+    if kept is not None and place.is_local and kept.first == first and listed and kept.version == listed.last:
+        return kept
     with guarded(place, f"opening the table {name}"):
         try:
-            table = deltalake.DeltaTable(place.table(name), storage_options=_storage(place))
+            table = deltalake.DeltaTable(place.table(name), storage_options=storage(place))
         except deltalake.exceptions.TableNotFoundError as error:
             raise wrong("E401", f"{place.uri} has no table {name!r}. {_no_store(place)}") from error
-        check_format(place, table.metadata().configuration.get(_FORMAT_KEY))
-        return table
+        except deltalake.exceptions.DeltaError:
+            if list_log(place, name) == listed:
+                raise
+            return open_once(place, name)  # somebody was cleaning up the log while it was read
+        check_format(place, table.metadata().configuration.get(FORMAT_KEY))
+        if listed is not None:
+            _refuse_unreadable(place, name, int(table.version()), listed)
+    place.opened[name] = Opened(table, first)
+    return place.opened[name]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What the folder of a table's log holds."""
+
+    commits: frozenset[int]
+    checkpoint: int
+    """The last one; -1 if there is none."""
+
+    @property
+    def last(self) -> int:
+        return max(self.commits | {self.checkpoint})
+
+
+_LOG_FILE = re.compile(r"(\d{20})\.(json$|checkpoint\.)")
+
+
+def list_log(place: Place, name: str) -> Listed | None:
+    """The log of a table in a folder; None behind a network, or if there is no log."""
+    if not place.is_local:
+        return None
+    try:
+        names = os.listdir(log_folder(place, name))
+    except OSError:
+        return None
+    commits: set[int] = set()
+    checkpoints = {-1}
+    for match in filter(None, map(_LOG_FILE.match, names)):
+        (commits if match[2] == "json" else checkpoints).add(int(match[1]))
+    return Listed(frozenset(commits), max(checkpoints))
+
+
+def _refuse_unreadable(place: Place, name: str, version: int, listed: Listed) -> None:
+    """E406 for commits that are gone or empty: the package would pass over them in silence."""
+    lost = [number for number in range(listed.checkpoint + 1, listed.last + 1) if number not in listed.commits]
+    empty = [
+        number
+        for number in range(listed.checkpoint + 1, listed.last + 1)
+        if number in listed.commits and not commit_file(place, name, number).read_bytes().strip(b"\0 \n")
+    ]
+    if not lost and not empty and version >= listed.last:
+        return
+    number = min([*lost, *empty, listed.last])
+    what = "is missing" if number in lost else "is empty or cannot be read"
+    raise wrong(
+        "E406",
+        f"{place.uri}: commit {number} of the table {name} {what}, so what it added is not known. {BRING_BACK}",
+    )
+
+
+BRING_BACK = "Bring the files back from a copy. What is whole: hero store check"
+
+
+def log_folder(place: Place, name: str) -> Path:
+    return Path(place.table(name)) / "_delta_log"
+
+
+def commit_file(place: Place, name: str, version: int) -> Path:
+    return log_folder(place, name) / f"{version:020}.json"
 
 
 def bring_up_to_date(place: Place, name: str, table: Any) -> int:
-    """Let a table that was opened see what was committed since; its version. Cheap if nothing was."""
-    version = int(table.version())
-    if place.is_local and not _commit_file(place, name, version + 1).exists():  # commits are numbered without gaps
-        return version
+    """The version of a table that was opened earlier, as it is by now. Cheap."""
+    listed = list_log(place, name)
+    if listed is not None:
+        return listed.last
     with guarded(place, "looking for changes"):
         table.update_incremental()
         return int(table.version())
-
-
-def _commit_file(place: Place, name: str, version: int) -> Path:
-    return Path(place.table(name)) / "_delta_log" / f"{version:020}.json"
 
 
 def first_commit(place: Place, name: str) -> tuple[int, int] | None:
@@ -160,7 +246,7 @@ def first_commit(place: Place, name: str) -> tuple[int, int] | None:
     if not place.is_local:
         return None
     try:
-        found = _commit_file(place, name, 0).stat()
+        found = commit_file(place, name, 0).stat()
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
@@ -185,64 +271,20 @@ def _no_store(place: Place) -> str:
     return f"It is no store, or a damaged one. Make one: hero init --store {place.uri}"
 
 
-def append(place: Place, name: str, table: Any) -> None:
-    """Add rows by one commit. Writers of other rows never stand in the way; they are let in first and it is retried."""
-    deltalake = load_deltalake()
-    with guarded(place, f"writing {name}"):
-        deltalake.write_deltalake(
-            open_table(place, name),
-            table,
-            mode="append",
-            commit_properties=deltalake.CommitProperties(max_commit_retries=TRIES),
-        )
-
-
-def append_if_unchanged(place: Place, name: str, seen: Any, table: Any) -> bool:
-    """Add rows as the next version after `seen`, or add nothing and return False if somebody else was faster."""
-    deltalake = load_deltalake()
-    with guarded(place, f"committing to {name}"):
-        try:
-            deltalake.write_deltalake(
-                seen, table, mode="append", commit_properties=deltalake.CommitProperties(max_commit_retries=0)
-            )
-        except deltalake.exceptions.CommitFailedError:
-            still = open_table(place, name)  # gone or full is an error of its own
-            if still.version() == seen.version():
-                raise
-            return False
-    return True
-
-
-def pause(tries: int) -> None:
-    """Let other writers go first, for longer the more often it was tried."""
-    time.sleep(uniform(0.0, min(0.5, 0.005 * 2**tries)))
-
-
-def tidy(place: Place, name: str) -> None:
-    """Put many small files together. It changes no row, and whether it succeeds matters to nobody."""
-    deltalake = load_deltalake()
-    try:
-        table = deltalake.DeltaTable(place.table(name), storage_options=_storage(place))
-        if len(table.file_uris()) >= SMALL_FILES:
-            table.optimize.compact(commit_properties=deltalake.CommitProperties(max_commit_retries=0))
-    except (deltalake.exceptions.DeltaError, OSError):
-        return
-
-
-def read_rows(place: Place, name: str, columns: Sequence[str] | None = None, table: Any = None) -> list[dict[str, Any]]:
+def read_rows(place: Place, name: str, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """All rows of a small table."""
-    opened = open_table(place, name) if table is None else table
-    version = (name, int(opened.version()))
+    opened = open_once(place, name)
+    version = (name, opened.version)
     if version not in place.small or columns is not None:
-        rows = _read_small(place, name, columns, opened)
+        rows = _read_small(place, name, columns)
         if columns is not None:
             return rows
         place.small = {key: of for key, of in place.small.items() if key[0] != name} | {version: rows}
     return place.small[version]
 
 
-def _read_small(place: Place, name: str, columns: Sequence[str] | None, opened: Any) -> list[dict[str, Any]]:
-    found = _read_files(place, name, opened, _files(opened), columns)
+def _read_small(place: Place, name: str, columns: Sequence[str] | None) -> list[dict[str, Any]]:
+    found = read_whole(place, name, columns)
     moments = [name for name in found.column_names if str(found.schema.field(name).type).startswith("timestamp")]
     for moment in moments:  # pyarrow would load pandas to make datetimes of them
         found = found.set_column(found.column_names.index(moment), moment, _microseconds(found[moment]))
@@ -259,54 +301,142 @@ def _microseconds(column: Any) -> Any:
     return pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64())
 
 
-def read_batches(place: Place, name: str, batches: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
-    """The rows of these batches, by batch; no other file is opened."""
-    opened = open_table(place, name)
-    files = _files(opened)
-    wanted = {batch: [file for file in files if file["partition.batch"] == batch] for batch in batches}
-    return {batch: _read_files(place, name, opened, of, columns) for batch, of in wanted.items()}
-
-
-def _files(table: Any) -> list[dict[str, Any]]:
-    """Path, size and batch of each file."""
+def read_whole(place: Place, name: str, columns: Sequence[str] | None = None) -> Any:
+    """All rows of a table, with these columns."""
     import pyarrow as pa
 
-    actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()  # pa.table loads pandas
-    keep = [column for column in ("path", "size_bytes", "partition.batch") if column in actions.column_names]
-    found: list[dict[str, Any]] = actions.select(keep).to_pylist()
-    return sorted(found, key=lambda file: str(file["path"]))
+    wanted = list(schema(name).names if columns is None else columns)
+
+    def one(file: File) -> Any:
+        key = (name, file.path)
+        if columns is not None:
+            return read_file(place, name, file, wanted)
+        if key not in place.parts:
+            place.parts[key] = read_file(place, name, file, wanted)
+        return place.parts[key]
+
+    parts = again_if_replaced(place, name, lambda: [one(file) for file in list_files(place, name)])
+    now = {(name, file.path) for file in list_files(place, name)}
+    place.parts = {key: of for key, of in place.parts.items() if key[0] != name or key in now}
+    return pa.concat_tables([pa.schema([schema(name).field(one) for one in wanted]).empty_table(), *parts])
 
 
-def _read_files(
-    place: Place, name: str, table: Any, files: Sequence[Mapping[str, Any]], columns: Sequence[str] | None
+def again_if_replaced(place: Place, name: str, read: Callable[[], T]) -> T:
+    """What reading files gives; tried again if somebody put files together meanwhile and removed those."""
+    for _ in range(_PATIENCE):
+        seen = open_once(place, name).version
+        try:
+            return read()
+        except HeroError as error:
+            if error.code != "E406" or open_once(place, name).version == seen:
+                raise
+    return read()
+
+
+def list_files(place: Place, name: str) -> list[File]:
+    """The data files of a table, in the order of their names."""
+    import pyarrow as pa
+
+    opened = open_once(place, name)
+    if opened.files is None:
+        with guarded(place, f"reading the log of {name}"):
+            actions = pa.RecordBatchReader.from_stream(opened.table.get_add_actions(flatten=True))
+            rows = actions.read_all().to_pylist()  # pa.table would load pandas
+            opened.files = sorted(map(_file, rows), key=lambda file: file.path)
+    return opened.files
+
+
+def _file(row: Mapping[str, Any]) -> File:
+    """A file whose batches are not known may hold any."""
+    own = row.get("partition.batch")
+    first, last = own or row.get("min.batch") or "", own or row.get("max.batch") or "\uffff"
+    return File(str(row["path"]), int(row["size_bytes"]), int(row.get("num_records") or 0), first, last)
+
+
+def read_file(
+    place: Place,
+    name: str,
+    file: File,
+    columns: Sequence[str],
+    only: Sequence[str] | None = None,
+    coded: Sequence[str] = (),
 ) -> Any:
-    import pyarrow as pa
+    """Columns of one data file; of one that holds many batches, the parts that may hold these. E406 if they differ."""
     import pyarrow.parquet as pq  # not pyarrow.dataset, which loads pandas
 
     with guarded(place, f"reading {name}"):
-        if not files:
-            partitions = table.metadata().partition_columns
-            empty = pa.schema([one for one in pa.schema(table.schema()) if one.name not in partitions]).empty_table()
-            return empty if columns is None else empty.select(list(columns))
-        filesystem = _filesystem(place, name)
-        parts = []
-        for file in files:
-            place.bytes_read += int(file["size_bytes"])
-            place.files_read.append(f"{name}/{file['path']}")
-            with filesystem.open_input_file(str(file["path"])) as stream:
-                parts.append(pq.ParquetFile(stream).read(columns=None if columns is None else list(columns)))
-        return pa.concat_tables(parts)
+        place.bytes_read += file.size
+        place.files_read.append(f"{name}/{file.path}")
+        with filesystem(place, name).open_input_file(file.path) as stream:
+            try:
+                opened = pq.ParquetFile(stream, read_dictionary=list(coded) or None)
+            except KeyError as error:
+                raise _of_another_table(place, name, file, error.args[0]) from error
+            there = set(opened.schema_arrow.names)
+            wanted = [one for one in columns if one in there]
+            if only is None or opened.num_row_groups <= 1 or "batch" not in there:
+                return _aligned(place, name, file, opened.read(columns=wanted), columns, coded)
+            return _aligned(
+                place, name, file, opened.read_row_groups(_groups(opened, only), columns=wanted), columns, coded
+            )
 
 
-def _filesystem(place: Place, name: str) -> Any:
+def _groups(opened: Any, batches: Sequence[str]) -> list[int]:
+    """The row groups that may hold one of these batches."""
+    import bisect
+
+    position, known = opened.schema_arrow.names.index("batch"), sorted(batches)
+    chosen = []
+    for group in range(opened.num_row_groups):
+        found = opened.metadata.row_group(group).column(position).statistics
+        if found is None or not found.has_min_max:
+            chosen.append(group)
+            continue
+        at = bisect.bisect_left(known, found.min)
+        if at < len(known) and known[at] <= found.max:
+            chosen.append(group)
+    return chosen
+
+
+def _aligned(place: Place, name: str, file: File, part: Any, columns: Sequence[str], coded: Sequence[str]) -> Any:
+    """The part with all columns, as their types are; E406 if it is of another table."""
+    import pyarrow as pa
+
+    fields, out = schema(name), {}
+    for column in columns:
+        kind = fields.field(column).type
+        if column in part.column_names:
+            found = part[column]
+            as_codes = column in coded and pa.types.is_dictionary(found.type)
+            if (found.type.value_type if as_codes else found.type) == kind:
+                out[column] = found
+                continue
+            out[column] = found.cast(kind)
+        elif column in LATER_COLUMNS.get(name, ()):
+            out[column] = pa.nulls(part.num_rows, kind)
+        elif column == "batch" and file.first_batch == file.last_batch:
+            out[column] = pa.repeat(pa.scalar(file.first_batch, kind), part.num_rows)
+        else:
+            raise _of_another_table(place, name, file, column)
+    return pa.table(out)
+
+
+def _of_another_table(place: Place, name: str, file: File, column: Any) -> HeroError:
+    lacks = column.decode() if isinstance(column, bytes) else column
+    message = f"{name}/{file.path} has no column {lacks!r}: it is no file of {name}"
+    return wrong("E406", f"{place.uri}: {message}. {BRING_BACK}")
+
+
+def filesystem(place: Place, name: str = "") -> Any:
+    """The folder of a table, or of the store, to open files in."""
     import pyarrow.fs as pa_fs
 
     if place.is_local:
         return pa_fs.SubTreeFileSystem(place.table(name), pa_fs.LocalFileSystem())
     from deltalake.fs import DeltaStorageHandler
 
-    return pa_fs.PyFileSystem(DeltaStorageHandler(place.table(name), options=_storage(place)))
+    return pa_fs.PyFileSystem(DeltaStorageHandler(place.table(name), options=storage(place)))
 
 
-def _storage(place: Place) -> dict[str, str] | None:
+def storage(place: Place) -> dict[str, str] | None:
     return dict(place.options) if place.options else None

@@ -15,8 +15,9 @@ from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
-from hero_eval.store import delta
+from hero_eval.store import commits, delta
 from hero_eval.store.log import Entry
+from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
 from hero_eval.store.store import History, Store, common_past
 
@@ -65,6 +66,10 @@ class Recorded:
     """An `Estimate`, `Family`, `Comparison` or `Moderation`."""
     document: Mapping[str, Any]
     text: str
+    undated: tuple[str, ...] = ()
+    """Rounds of it whose date is not known, so that their place in time is that of their adding."""
+    unbound: tuple[str, ...] = ()
+    """Rounds of it that an earlier hero-eval recorded without digests: only their counts could be checked."""
 
 
 def make_and_save(store: Store, round: str, command: str, options: Mapping[str, Any]) -> Recorded:
@@ -103,11 +108,23 @@ def make(store: Store, asked: Asked, progress: Progress | None = None, version: 
         "seed": asked.options.get("seed") or 0,  # what None means to the bootstrap
         "package": __version__,
     }
+    used = [current, *past, *([then.find(asked.other)] if asked.other else [])]
+    undated = tuple(row.round for row in used if row.date is None)
+    if undated:
+        told["undated"] = list(undated)
     told["estimate"] = _id(asked, told)
     document = {**result.to_dict(), "made_from": told}
-    names = tuple(row.round for row in past)
     return Recorded(
-        told["estimate"], asked, then.version, current.question, names, result, document, json_text(document)
+        told["estimate"],
+        asked,
+        then.version,
+        current.question,
+        tuple(row.round for row in past),
+        result,
+        document,
+        json_text(document),
+        undated,
+        tuple(row.round for row in used if not row.is_bound),
     )
 
 
@@ -128,7 +145,7 @@ def _answer(then: Store, asked: Asked, current: Entry, past: Sequence[Entry], pr
         return then.read(entry, positive=of, classes=classes)
 
     here = read(current, None if several else single)
-    history = [read(entry) for entry in past] or None
+    history = then.read_all(past, classes=classes) or None
     if several:
         options["positive"] = list(positive or ())
     options["progress"] = progress
@@ -163,8 +180,9 @@ def save(store: Store, recorded: Recorded) -> None:
         "document": recorded.text,
         "written": datetime.datetime.now(datetime.UTC),
     }
-    delta.append(store.place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
-    delta.tidy(store.place, "estimates")
+    commits.append(store.place, "estimates", pa.Table.from_pylist([row], schema=schema("estimates")))
+    hand_out(store.place, f"estimates-{recorded.estimate}", {"round": recorded.asked.round})
+    commits.tidy(store.place, "estimates")
 
 
 def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -173,9 +191,17 @@ def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, 
 
 def listed_estimates(store: Store) -> list[dict[str, Any]]:
     """The recorded estimates, each once, oldest first."""
+    acknowledged = receipts(store.place, "estimates")
     found: dict[str, dict[str, Any]] = {}
     for row in sorted(_rows(store), key=lambda one: one["written"]):
         found.setdefault(row["estimate"], row)
+    lost = [one for one in acknowledged if one not in found]
+    if lost:
+        raise wrong(
+            "E406",
+            f"{store.path}: recorded estimates are lost: {name_some(lost)}. Files of the table estimates are missing. "
+            f"{delta.BRING_BACK}",
+        )
     return list(found.values())
 
 
@@ -196,7 +222,10 @@ def find(store: Store, estimate: str) -> dict[str, Any]:
 def reproduce(store: Store, estimate: str, progress: Progress | None = None) -> Recorded:
     """Ask again as it was asked then, of the store as it was then; E408 with what differs."""
     row = find(store, estimate)
-    asked = Asked.from_dict(json.loads(row["options"]))
+    try:
+        asked = Asked.from_dict(json.loads(row["options"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise wrong("E406", f"{store.path}: the record of estimate {row['estimate']} is damaged ({error}).") from error
     again = make(store, asked, progress, version=row["store_version"])
     if again.text != row["document"]:
         differing = _differences(json.loads(row["document"]), plain(again.document))

@@ -16,6 +16,10 @@ from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.reading.frames import Source
 from hero_eval.reading.values import listed, plain_text
+from hero_eval.store.delta import BRING_BACK, Place
+from hero_eval.store.digests import COLUMNS, digest, row_digests
+from hero_eval.store.log import Entry
+from hero_eval.store.records import Sum
 from hero_eval.store.schemas import schema
 
 FIELDS = ("kind", "model", "prompt", "settings", "vendor", "group")
@@ -185,6 +189,32 @@ def labeler_rows(labelers: Sequence[Labeler], name: str, batch: str) -> Any:
 
     rows = [{"round": name, "batch": batch, **vars(one)} for one in labelers]
     return pa.Table.from_pylist(rows, schema=schema("labelers"))
+
+
+def check_labelers(place: Place, entries: Sequence[Entry], rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """E406 unless the labelers of each batch are those that its record says."""
+    import pyarrow as pa
+
+    bound = [(entry, batch, said["labelers"]) for entry in entries for batch, said in _with_labelers(entry)]
+    names = COLUMNS["labelers"]
+    table = pa.Table.from_pylist(
+        [{name: row[name] for name in names} for _, batch, _ in bound for row in rows.get(batch, ())],
+        schema=pa.schema([(name, pa.string()) for name in names]),
+    )
+    sums, at = row_digests("labelers", table), 0
+    for entry, batch, said in bound:
+        count = len(rows.get(batch, ()))
+        if (count, digest(sums[at : at + count])) != (said.rows, said.digest):
+            raise wrong(
+                "E406",
+                f"{place.uri}: round {entry.round!r} has {count} labelers in batch {batch}, not the {said.rows} that "
+                f"were added: files of the store are missing or damaged. {BRING_BACK}",
+            )
+        at += count
+
+
+def _with_labelers(entry: Entry) -> list[tuple[str, Mapping[str, Sum]]]:
+    return [(batch, said) for batch, said in entry.bound.batches.items() if "labelers" in said]
 
 
 def labelers_from(rows: Sequence[Mapping[str, Any]]) -> list[Labeler]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import re
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 from hero_eval import __version__
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
-from hero_eval.store import delta
+from hero_eval.store import commits, delta
+from hero_eval.store.receipts import hand_out, receipts
+from hero_eval.store.records import Record
 from hero_eval.store.schemas import schema
 
 LONGEST_NAME = 200
@@ -25,7 +28,8 @@ class Entry:
     round: str
     question: str
     model: str | None
-    date: datetime.date
+    date: datetime.date | None
+    """None if nobody said and its name does not tell."""
     batches: tuple[str, ...]
     items: int
     labels: int
@@ -43,14 +47,35 @@ class Entry:
     """When a round of this name was first added: the order of rounds of one date."""
     written: datetime.datetime | None = None
     package: str = __version__
+    record: str | None = None
+    """JSON: what binds it to its data, and what else the round knows; see `records`. None from before there was one."""
+    seal: str | None = None
 
     @property
     def removed(self) -> bool:
         return self.action == "remove"
 
+    @cached_property
+    def bound(self) -> Record:
+        """The record, read; an empty one if the row has none. E406 if it is damaged."""
+        return Record.from_text(self.record, f"round {self.round!r}")
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the record says what each of its batches holds."""
+        return not set(self.batches) - set(self.bound.batches)
+
+    @property
+    def day(self) -> datetime.date:
+        """Its date; of a round without one the day on which it was added, which its date cannot be after."""
+        if self.date is not None:
+            return self.date
+        moment = self.written.date() if self.written else datetime.date.max
+        return self.bound.added or moment
+
     @property
     def place_in_time(self) -> tuple[datetime.date, int]:
-        return self.date, self.first_version
+        return self.day, self.first_version
 
 
 @dataclass(frozen=True)
@@ -87,15 +112,29 @@ class Log:
         return row
 
 
-def read_log(place: delta.Place, version: int | None = None) -> tuple[Log, Any]:
-    """The log, and the table that it was read from (which a commit may follow on)."""
-    table = delta.open_table(place, "rounds")
-    now = int(table.version())
-    if version is not None and not 0 <= version <= now:
+def read_log(place: delta.Place, version: int | None = None) -> Log:
+    """The log as it is, or as it was at a version; E406 if rows are missing or damaged."""
+    acknowledged = receipts(place, "rounds")  # before the table is looked at, which may grow meanwhile
+    now = delta.open_once(place, "rounds").version
+    if now not in place.parsed:
+        rows = _read_rows(place)
+        _check_seals(place, rows)
+        place.parsed = {now: rows}
+    rows = place.parsed[now]
+    _check_receipts(place, rows, acknowledged)
+    if version is None:
+        return Log(rows, now)
+    if not 0 <= version <= now:
         raise wrong("E201", f"version is {version}. The store has the versions 0 to {now}")
-    upto = now if version is None else version
-    rows = sorted(delta.read_rows(place, "rounds", table=table), key=lambda row: int(row["version"]))
-    return Log(tuple(_entry(row) for row in rows if row["version"] <= upto), upto), table
+    return Log(tuple(row for row in rows if row.version <= version), version)
+
+
+def _read_rows(place: delta.Place) -> tuple[Entry, ...]:
+    try:
+        rows = [_entry(row) for row in delta.read_rows(place, "rounds")]
+        return tuple(sorted(rows, key=lambda row: row.version))
+    except TypeError as error:  # a null where a number or a list must be
+        raise wrong("E406", f"{place.uri}: a row of rounds is damaged ({error}). {delta.BRING_BACK}") from error
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
@@ -109,29 +148,97 @@ def _entry(row: Mapping[str, Any]) -> Entry:
     )
 
 
+def _check_seals(place: delta.Place, rows: Sequence[Entry]) -> None:
+    """E406 unless every sealed row follows on the one before it, and is as it was written."""
+    before = ""
+    for position, row in enumerate(rows):
+        if row.seal is not None:
+            if position and rows[position - 1].seal is None:
+                before = _digest_of_old(rows[:position])
+            if _seal(before, row) != row.seal:
+                raise wrong(
+                    "E406",
+                    f"{place.uri}: the row of version {row.version} (round {row.round!r}) does not follow on what is "
+                    f"there before it: rows of rounds are missing or damaged. {delta.BRING_BACK}",
+                )
+            before = row.seal
+        elif before:
+            raise wrong("E406", f"{place.uri}: the row of version {row.version} has lost its seal. {delta.BRING_BACK}")
+
+
+def _check_receipts(place: delta.Place, rows: Sequence[Entry], acknowledged: Sequence[str]) -> None:
+    """E406 if the last change that somebody was told of is not there."""
+    last = rows[-1].version if rows else 0
+    known = [int(one) for one in acknowledged if one.isdigit()]
+    if known and max(known) > last:
+        raise wrong(
+            "E406",
+            f"{place.uri}: the last change of the store, version {max(known)}, is lost: rounds ends with version "
+            f"{last}. Files are missing, or it is a copy taken while somebody added. {delta.BRING_BACK}",
+        )
+
+
+def _seal(before: str, row: Entry) -> str:
+    """A digest of a row and of the seal before it."""
+    return _digest([before, _plain(row)])
+
+
+def _digest_of_old(rows: Sequence[Entry]) -> str:
+    """What the first sealed row binds of those that were written without a seal."""
+    return _digest([_plain(row) for row in rows])
+
+
+def _plain(row: Entry) -> dict[str, Any]:
+    """What a row says; unknown things are left out, so that columns of later formats change nothing."""
+    return {key: value for key, value in vars(row).items() if key in _SEALED and value is not None}
+
+
+_SEALED = frozenset(one.name for one in fields(Entry)) - {"seal"}
+
+
+def _digest(said: Any) -> str:
+    text = json.dumps(said, sort_keys=True, ensure_ascii=False, default=_spell)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _spell(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.UTC).isoformat(timespec="microseconds")
+    return str(value)
+
+
 def commit(place: delta.Place, make: Callable[[Log], Entry]) -> Entry:
     """Add the row that `make` gives for the log as it is now. `make` refuses, by an error, what no longer fits.
 
     The row becomes the very next version of the log or none at all; then it is made anew from the log as it is then.
-    So of two writers of one round the second sees the first.
+    So of two writers of one round the second sees the first. When this returns, the change is on the disk.
     """
-    for tries in range(delta.TRIES):
-        log, table = read_log(place)
+    commits.bring_to_format(place)
+    for tries in range(commits.TRIES):
+        log = read_log(place)
         row = replace(make(log), version=log.version + 1, written=datetime.datetime.now(datetime.UTC))
-        row = replace(row, first_version=row.first_version or row.version)
-        if delta.append_if_unchanged(place, "rounds", table, _row_table(row)):
-            delta.tidy(place, "rounds")
+        row = replace(row, first_version=row.first_version or row.version, package=__version__)
+        row = replace(row, seal=_seal(_last_seal(log), row))
+        if commits.append_if_unchanged(place, "rounds", log.version, _row_table(row)):
+            hand_out(place, f"rounds-{row.version:020}", {"round": row.round, "action": row.action, "seal": row.seal})
+            commits.tidy(place, "rounds")
             return row
-        delta.pause(tries)
-    message = f"{place.uri}: other writers were faster {delta.TRIES} times. Nothing was changed; try again."
+        commits.pause(tries)
+    message = f"{place.uri}: other writers were faster {commits.TRIES} times. Nothing was changed; try again."
     raise wrong("E406", message)
+
+
+def _last_seal(log: Log) -> str:
+    if not log.rows:
+        return ""
+    return log.rows[-1].seal or _digest_of_old(log.rows)
 
 
 def _row_table(row: Entry) -> Any:
     import pyarrow as pa
 
-    fields = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(row).items()}
-    return pa.Table.from_pylist([fields], schema=schema("rounds"))
+    said = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(row).items()}
+    return pa.Table.from_pylist([said], schema=schema("rounds"))
 
 
 def checked_name(what: str, name: str) -> str:
@@ -142,36 +249,6 @@ def checked_name(what: str, name: str) -> str:
             f"{what} is {name!r}. It is a name of 1 to {LONGEST_NAME} printable characters, no space at the ends",
         )
     return name
-
-
-_WEEK = re.compile(r"(\d{4})-?[wW](\d{1,2})(?!\d)")
-_DAY = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
-
-
-def date_of(name: str, given: str | datetime.date | None, today: datetime.date | None = None) -> datetime.date:
-    """The date of a round: as given, else the day, week or month in its name, else today."""
-    if isinstance(given, datetime.datetime):
-        return given.date()
-    if isinstance(given, datetime.date):
-        return given
-    if given is not None:
-        found = named_date(given)
-        if found is None:
-            raise wrong("E201", f"date is {given!r}. Write a day, a week or a month: 2026-11-09, 2026-w46, 2026-11")
-        return found
-    return named_date(name) or today or datetime.datetime.now(datetime.UTC).date()
-
-
-def named_date(text: str) -> datetime.date | None:
-    """The first day that a text names: 2026-11-09, the Monday of 2026-w46, the first of 2026-11."""
-    try:
-        if week := _WEEK.search(text):
-            return datetime.date.fromisocalendar(int(week[1]), int(week[2]), 1)
-        if day := _DAY.search(text):
-            return datetime.date(int(day[1]), int(day[2]), int(day[3] or 1))
-    except ValueError:
-        return None
-    return None
 
 
 def earlier(log: Log, current: Entry) -> list[Entry]:

@@ -3,6 +3,9 @@
 `rounds` is a log: a row for every change of a round, never altered. A round is what its last row says. Its data lie in
 `labels`, `gold`, `items` and `labelers` under batch ids; a batch that no row of `rounds` names does not exist for a
 reader. So the one commit that adds a row to `rounds` is what makes a change happen, all of it or none.
+
+Each row of `rounds` also binds the rest: its `record` says how many rows each of its batches has in each table and what
+their digest is, and which table, at which version, held them; its `seal` is a digest of the row and of the seal before.
 """
 
 from __future__ import annotations
@@ -13,7 +16,11 @@ from typing import Any
 TABLES = ("labels", "gold", "items", "labelers", "estimates", "rounds")
 """In the order in which they are made: `rounds` comes last, since its presence makes a folder a store."""
 
-PARTITIONS = {"labels": ("batch",), "gold": ("batch",), "items": ("batch",)}
+DATA = ("labels", "gold", "items", "labelers")
+"""The tables that hold batches."""
+
+LATER_COLUMNS = {"rounds": ("record", "seal")}
+"""Columns that stores of format 1 did not have."""
 
 
 @cache
@@ -53,6 +60,8 @@ def schema(name: str) -> Any:
             ("source", text),
             ("written", moment),
             ("package", text),
+            ("record", text),
+            ("seal", text),
         ],
         "estimates": [
             *((name, text) for name in ("estimate", "command", "round", "question")),

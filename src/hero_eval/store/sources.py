@@ -18,7 +18,7 @@ from hero_eval.reading.columns import rename
 from hero_eval.reading.frames import Source, Sources, to_source
 from hero_eval.reading.options import Options
 from hero_eval.reading.tables import beside, read_sources, read_table
-from hero_eval.reading.validate import NEEDED
+from hero_eval.reading.validate import NEEDED, Contents
 from hero_eval.reading.values import count_of
 from hero_eval.round import Round
 from hero_eval.store.contents import as_sources, rows_of_contents
@@ -32,6 +32,8 @@ class Incoming:
     labelers: Source | None = None
     origin: str | None = None
     findings: tuple[Finding, ...] = ()
+    round: Contents | None = None
+    """What the `Round` holds that was given, if one was, and nothing beside it."""
 
 
 def incoming(given: Any, gold: Any, labelers: Any, options: Options) -> Incoming:
@@ -45,7 +47,8 @@ def incoming(given: Any, gold: Any, labelers: Any, options: Options) -> Incoming
     who = _table("labelers", labelers) if labelers is not None else None
     if who is None and folder is not None and (file := beside(folder, "labelers")) is not None:
         who = _table("labelers", file)
-    return Incoming(sources, who, origin)
+    alone = isinstance(given, Round) and gold is None
+    return Incoming(sources, who, origin, round=given._contents if alone else None)
 
 
 def _main_tables(given: Any, options: Options) -> tuple[Sources, str | None, Path | None]:
@@ -121,7 +124,7 @@ def take_experts(given: Incoming, experts: Sequence[str], options: Options) -> I
         before = pa.table(rename(old, NEEDED["gold"], options.columns).columns)
         gold = pa.concat_tables([before, gold], promote_options="permissive")
     sources = replace(given.sources, labels=kept, gold=Source("gold by experts", gold, labels.kind))
-    return replace(given, sources=sources, findings=tuple(findings))
+    return replace(given, sources=sources, findings=tuple(findings), round=None)
 
 
 def _agreed(said: Any) -> tuple[Any, int]:

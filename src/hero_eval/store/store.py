@@ -17,13 +17,20 @@ from hero_eval.round import Round
 from hero_eval.store import contents as packing
 from hero_eval.store import delta
 from hero_eval.store.adding import About, Added, add_round, options_for
+from hero_eval.store.commits import create_table
 from hero_eval.store.contents import Rows
-from hero_eval.store.log import Entry, Log, batches_of, checked_name, commit, earlier, named_date, read_log
-from hero_eval.store.schemas import PARTITIONS, TABLES, schema
+from hero_eval.store.dates import day_of
+from hero_eval.store.fetching import Codes, check_tables, in_parts, stock
+from hero_eval.store.identity import check_labelers
+from hero_eval.store.log import Entry, Log, batches_of, checked_name, commit, earlier, read_log
+from hero_eval.store.records import recalled, with_options
+from hero_eval.store.schemas import TABLES
 from hero_eval.store.sources import incoming, take_experts
 
 if TYPE_CHECKING:
+    from hero_eval.store.compacting import Compacted
     from hero_eval.store.estimates import Recorded
+    from hero_eval.store.soundness import Soundness
 
 
 def create_store(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Store:
@@ -33,7 +40,7 @@ def create_store(path: str | os.PathLike[str], *, storage_options: Mapping[str, 
         delta.open_table(place, "rounds")
         raise wrong("E404", f"{place.uri} is a store already. Nothing was changed.")
     for name in TABLES:
-        delta.create_table(place, name, schema(name), PARTITIONS.get(name, ()))
+        create_table(place, name)
     return Store(place)
 
 
@@ -64,17 +71,16 @@ class History:
 
     def days(self) -> tuple[datetime.date, datetime.date]:
         """`since` and `before` as days."""
-        since, before = (_day(what, text) for what, text in (("since", self.since), ("before", self.before)))
-        return since or datetime.date.min, before or datetime.date.max
+        since = datetime.date.min if self.since is None else day_of("since", self.since)
+        return since, datetime.date.max if self.before is None else day_of("before", self.before)
 
-
-def _day(what: str, text: str | None) -> datetime.date | None:
-    if text is None:
-        return None
-    found = named_date(text)
-    if found is None:
-        raise wrong("E201", f"{what} is {text!r}. Write a day, a week or a month: 2026-11-09, 2026-w46, 2026-11")
-    return found
+    def fits(self, entry: Entry) -> bool:
+        """Whether a round is of these models and days. One without a date is of no day that is asked for."""
+        since, before = self.days()
+        by_day = self.since is None and self.before is None
+        return (not self.models or entry.model in self.models) and (
+            by_day or (entry.date is not None and since <= entry.date < before)
+        )
 
 
 class Store:
@@ -106,7 +112,7 @@ class Store:
 
     def log(self) -> Log:
         """Every change of a round, oldest first."""
-        return read_log(self.place, self._version)[0]
+        return read_log(self.place, self._version)
 
     def rounds(self, *, removed: bool = False) -> list[Entry]:
         """The rounds, in the order of time; or those that were removed."""
@@ -124,14 +130,31 @@ class Store:
         return self.read(self.find(name))
 
     def read(self, entry: Entry, *, positive: str | None = None, classes: Sequence[str] | None = None) -> Round:
-        """A round as an ordinary `Round`: the one way from the store to all that estimates."""
-        rows = self.rows(entry)
-        options = _options(entry, classes, positive)
-        return Round._of(parse_round(packing.as_sources(rows, f"round {entry.round!r}"), options))
+        """A round as an ordinary `Round`: the one way from the store to all that estimates. E406 if it is not whole."""
+        return self.read_all([entry], positive=positive, classes=classes)[0]
+
+    def read_all(
+        self, entries: Sequence[Entry], *, positive: str | None = None, classes: Sequence[str] | None = None
+    ) -> list[Round]:
+        """As `read`, for many rounds: each table is opened once, and each file read once."""
+        found = []
+        for part in in_parts(entries):
+            held = stock(self.place, part)
+            codes = Codes(held.loaded)
+            for entry in part:
+                said = positive is not None or classes is not None
+                contents = None if said else held.contents(entry, codes)
+                if contents is None:
+                    options = _options(entry, classes, positive)
+                    rows = packing.as_sources(held.rows(entry), f"round {entry.round!r}")
+                    again = ("values", "classes_given", "positive") if said else ()
+                    contents = recalled(parse_round(rows, options), entry.bound.knows, again)
+                found.append(Round._of(contents))
+        return found
 
     def history(self, name: str, chosen: History | None = None) -> list[Round]:
         """The past rounds of a round, read; by default all earlier ones of its question."""
-        return [self.read(row) for row in self.history_of(name, chosen)]
+        return self.read_all(self.history_of(name, chosen))
 
     def history_of(self, name: str, chosen: History | None = None) -> list[Entry]:
         """Which past rounds these are, oldest first. Neither the round itself nor a later one is ever among them."""
@@ -144,33 +167,19 @@ class Store:
 
     def labeler_rows(self, log: Log) -> list[dict[str, Any]]:
         """As `labelers`, at a version of the log and with the batch."""
-        batches = batches_of(list(log.live().values()))
-        order = {batch: position for position, batch in enumerate(batches)}
-        rows = delta.read_rows(self.place, "labelers")
-        return sorted(
-            (row for row in rows if row["batch"] in order), key=lambda one: (order[one["batch"]], one["name"])
-        )
+        live = list(log.live().values())
+        check_tables(self.place, live)
+        order = {batch: position for position, batch in enumerate(batches_of(live))}
+        found: dict[str, list[dict[str, Any]]] = {batch: [] for batch in order}
+        for row in delta.read_rows(self.place, "labelers"):
+            if row["batch"] in found:
+                found[row["batch"]].append(row)
+        check_labelers(self.place, live, found)
+        return sorted((row for of in found.values() for row in of), key=lambda one: (order[one["batch"]], one["name"]))
 
     def rows(self, entry: Entry) -> Rows:
-        """All that is stored of a round."""
-        import pyarrow as pa
-
-        columns = packing.columns_by_batch(entry.columns)
-        wanted = {"labels": ("item", "labeler", "label"), "gold": ("item", "gold", "source")}
-        tables = {
-            name: pa.concat_tables(delta.read_batches(self.place, name, entry.batches, of).values())
-            for name, of in wanted.items()
-        }
-        packed = delta.read_batches(
-            self.place, "items", [batch for batch in entry.batches if batch in columns], _ITEM_COLUMNS
-        )
-        items = [packing.unpack_items(table, columns[batch]) for batch, table in packed.items()]
-        parts = [replace(packing.no_rows(), items=table) for table in items]
-        whole = replace(packing.no_rows(), labels=tables["labels"], gold=tables["gold"])
-        if whole.labels.num_rows < entry.labels:
-            message = f"{self.path}: round {entry.round!r} has {whole.labels.num_rows} of its {entry.labels} labels; "
-            raise wrong("E406", f"{message}files of the store are missing. Bring them back from a copy.")
-        return packing.put_together([whole, *parts], f"round {entry.round!r}")
+        """All that is stored of a round; E406 if it is not whole."""
+        return stock(self.place, [entry]).rows(entry)
 
     # Changing
 
@@ -204,7 +213,10 @@ class Store:
         self._refuse_old_version()
         name = checked_name("round", round)
         old = self.log().live().get(name)
-        options = options_for(name, old, columns, classes, positive, missing)
+        for what, said in (("model", model), ("gold_source", gold_source)):
+            if said is not None:
+                checked_name(what, said)
+        options = options_for(name, old, data, columns, classes, positive, missing)
         given = take_experts(incoming(data, gold, labelers, options), experts, options)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)
         return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
@@ -231,6 +243,21 @@ class Store:
             return replace(row, action="restore")
 
         return commit(self.place, make)
+
+    # Keeping
+
+    def check(self) -> Soundness:
+        """Read everything and say what is whole; see `Soundness`."""
+        from hero_eval.store.soundness import check_store
+
+        return check_store(self)
+
+    def compact(self) -> Compacted:
+        """Put small files together and remove what was replaced. No row, no version and no estimate is lost."""
+        from hero_eval.store.compacting import compact_store
+
+        self._refuse_old_version()
+        return compact_store(self)
 
     def _refuse_old_version(self) -> None:
         """E204: the past cannot be changed."""
@@ -262,13 +289,11 @@ class Store:
         return f"Store {self.path!r}: {count_of(len(log.live()), 'round')}, version {log.version}"
 
 
-_ITEM_COLUMNS = ("item", "weight", "numbers", "texts")
-
-
 def _options(entry: Entry, classes: Sequence[str] | None, positive: str | None) -> Options:
     chosen = classes if classes is not None else entry.classes
-    made = make_options(None, chosen, positive or entry.positive, None, None, entry.round)
-    return replace(made, spelling=False)  # what the store has taken in is not refused when it is read
+    options = make_options(None, chosen, positive or entry.positive, None, None, entry.round)
+    # What the store has taken in is not refused when it is read.
+    return replace(with_options(options, entry.bound.knows), spelling=False)
 
 
 def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
@@ -277,12 +302,8 @@ def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
     past = earlier(log, current)
     if choice.rounds:
         return [_earlier_one(log, current, past, one) for one in dict.fromkeys(choice.rounds)]
-    question, (since, before) = choice.question or current.question, choice.days()
-    return [
-        row
-        for row in past
-        if row.question == question and (not choice.models or row.model in choice.models) and since <= row.date < before
-    ]
+    question = choice.question or current.question
+    return [row for row in past if row.question == question and choice.fits(row)]
 
 
 def common_past(log: Log, names: Sequence[str], chosen: History | None = None) -> tuple[list[Entry], bool]:
@@ -304,7 +325,7 @@ def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> 
         what = (
             "the current round itself"
             if row.round == current.round
-            else f"not before {current.round!r} ({current.date})"
+            else f"not before {current.round!r} ({current.day})"
         )
-        raise wrong("E204", f"round {name!r} ({row.date}) is {what}, so it cannot be history. Name earlier rounds.")
+        raise wrong("E204", f"round {name!r} ({row.day}) is {what}, so it cannot be history. Name earlier rounds.")
     return row

@@ -198,7 +198,7 @@ def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Map
     return {
         "model": names[row.round],
         "round": row.round,
-        "date": row.date.isoformat(),
+        "date": None if row.date is None else row.date.isoformat(),
         **estimate_document(one),
         "is_baseline": gap is None,
         "difference": None if gap is None else {"value": gap.value, "low": gap.low, "high": gap.high},

@@ -135,7 +135,7 @@ class Desk:
         points = [
             {
                 "round": row.round,
-                "date": row.date.isoformat(),
+                "date": None if row.date is None else row.date.isoformat(),
                 "model": row.model or "",
                 "value": one.value,
                 "low": one.low,

@@ -126,7 +126,7 @@ def _would(added: Added) -> dict[str, Any]:
         "round": entry.round,
         "question": entry.question,
         "model": entry.model,
-        "date": entry.date.isoformat(),
+        "date": None if entry.date is None else entry.date.isoformat(),
         "merged": added.merged,
         "items": added.items,
         "labels": added.labels,

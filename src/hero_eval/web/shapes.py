@@ -61,7 +61,7 @@ class RoundOut(Shape):
     round: str
     question: str
     model: str | None
-    date: datetime.date
+    date: datetime.date | None
     items: int
     labels: int
     gold: int
@@ -208,7 +208,7 @@ class DoubtOut(Shape):
 class ModelOut(EstimateOut):
     model: str
     round: str
-    date: datetime.date
+    date: datetime.date | None
     is_baseline: bool
     difference: GapOut | None
     chance_higher: Number
@@ -383,7 +383,7 @@ class AddedOut(Shape):
     round: str
     question: str
     model: str | None
-    date: datetime.date
+    date: datetime.date | None
     merged: bool
     items: int
     labels: int

@@ -121,7 +121,7 @@ def _read(path: str, versions: tuple[int, ...]) -> Snapshot:
     """A fresh place, so that what was read before is not kept."""
     place = delta.place_of(path, None)
     store = Store(place)
-    log, _ = read_log(place)
+    log = read_log(place)
     labelers: dict[str, list[Mapping[str, Any]]] = {}
     for row in store.labeler_rows(log):
         labelers.setdefault(row["round"], []).append(row)
