@@ -164,6 +164,7 @@ class Work:
         self._stopping: set[str] = set()
         self._results = Results(keep)
         self._scratch = scratch or Scratch()
+        self._owns_scratch = scratch is None
         self._when_done = when_done
         known = {name: Limits(4000 * MEGABYTE, 900.0) for name in ("views", "reading")} | dict(limits or {})
         self._lanes = {"views": _Lane(processes, known["views"]), "reading": _Lane(1, known["reading"])}
@@ -248,6 +249,8 @@ class Work:
         for lane in lanes:
             for thread in lane.threads:
                 thread.join(timeout=10)
+        if self._owns_scratch:
+            self._scratch.close()
 
     def _refuse_too_many(self, lane: _Lane, client: str) -> None:
         if lane.turns.waiting() >= MOST_WAITING:
