@@ -43,7 +43,7 @@ LABELS = b"item,labeler,label\np001,ann,1\np002,ann,0\n"
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("attacked") / "store"
-    fill(folder, 2, 60)
+    fill(folder, 3, 60)
     return folder
 
 
@@ -213,12 +213,12 @@ def test_what_swells_after_it_was_measured_meets_a_limit(
     """Half a megabyte of packed JSON would take four gigabytes, whatever was counted before."""
     file = tmp_path / "bomb.json.gz"
     file.write_bytes(json_bomb())
-    desk = bounded(memory=300)
+    desk = bounded(memory=400)
     order = read_by(desk, file, place)
     assert wait(lambda: code_of(desk, order)) == "E513"
     job = desk.job(order.id)
     assert job is not None
-    assert "needs more than 300 MB of memory" in job.problems[0].message
+    assert "needs more than 400 MB of memory" in job.problems[0].message
     file.write_bytes(gzip.compress(json.dumps({"item": "i", "labeler": "a", "label": "1"}).encode()))
     desk.forget(order.id)
     read_by(desk, file, place)
@@ -400,6 +400,8 @@ def test_a_head_must_come_in_time(place: Path, monkeypatch: pytest.MonkeyPatch) 
             pass
         assert time.monotonic() - start < 10
         assert client.get("/").status_code == 200
+        for one in (silent, dribbling, second):
+            one.close()
 
 
 def _read_to_the_end(one: socket.socket) -> None:
@@ -707,8 +709,8 @@ def test_a_killed_server_leaves_nothing_for_long(place: Path, tmp_path: Path) ->
 
 
 def _children(pid: int) -> list[int]:
-    told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(one) for one in told.split()]
+    told = [one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(one) for one in " ".join(told).split()]
 
 
 def test_a_file_that_is_added_is_added_once(site: httpx.Client, place: Path) -> None:

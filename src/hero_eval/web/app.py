@@ -32,6 +32,9 @@ ASSETS = {
 }
 """What pages load: the report's own stylesheet first."""
 
+ROOMS = (api, pages, upload_pages, download_pages, login_pages, work_pages)
+"""Whose functions answer."""
+
 
 def create_app(settings: Settings) -> FastAPI:
     """The application for a store; E401 if there is none."""
@@ -58,8 +61,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     made.state.desk = desk
     made.add_middleware(Guard, settings=settings, secret=desk.secret)
-    made.include_router(api.router)
-    for room in (pages, upload_pages, download_pages, login_pages, work_pages):
+    for room in ROOMS:
         made.include_router(room.router)
     made.add_api_route("/static/{name}", _asset, include_in_schema=False)
     made.add_exception_handler(HeroError, _hero_error)
@@ -110,7 +112,8 @@ def _http_error(request: Request, error: Any) -> Response:
 def _methods_of(request: Request) -> list[str]:
     """What the address takes, whichever of our functions does it."""
     found: set[str] = set()
-    for route in request.app.routes:
-        if route.matches(request.scope)[0] != Match.NONE:
-            found |= set(getattr(route, "methods", None) or ())
-    return sorted(found)
+    for room in ROOMS:
+        for route in room.router.routes:
+            if route.matches(request.scope)[0] != Match.NONE:
+                found |= set(getattr(route, "methods", None) or ())
+    return sorted(found) or ["GET"]  # files, and the description of the API

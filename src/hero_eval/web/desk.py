@@ -15,7 +15,7 @@ from hero_eval.web.forms import split
 from hero_eval.web.process import Limits
 from hero_eval.web.refusals import failed
 from hero_eval.web.scratch import Scratch
-from hero_eval.web.settings import Settings
+from hero_eval.web.settings import LEAST_MEMORY, Settings
 from hero_eval.web.shelf import Shelf, Snapshot
 from hero_eval.web.uploads import Upload, Uploads
 from hero_eval.web.work import Job, Order, Work
@@ -84,7 +84,7 @@ class Desk:
         self.uploads = Uploads(settings.max_upload, self.scratch)
         limits = {
             "views": Limits(settings.memory, settings.seconds),
-            "reading": Limits(settings.memory // 2, settings.seconds / 5),
+            "reading": Limits(max(settings.memory // 2, LEAST_MEMORY), settings.seconds / 5),
         }
         self.work = Work(
             settings.processes, settings.keep, limits=limits, scratch=self.scratch, when_done=self._when_done

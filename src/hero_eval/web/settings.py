@@ -11,7 +11,7 @@ from hero_eval.errors import wrong
 MEGABYTE = 1_000_000
 SHORTEST_TOKEN = 16
 LEAST_MEMORY = 500 * MEGABYTE
-"""A process that estimates takes this much with its packages and charts."""
+"""A process takes nearly this much with its packages and charts."""
 
 
 @dataclass(frozen=True)
