@@ -26,6 +26,7 @@ import json
 import multiprocessing
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -99,6 +100,7 @@ def other(address: str, pages: list[str], line: Any, end: Any) -> None:
             page = pages[number % len(pages)]
             number += 1
             start = time.monotonic()
+            status: Any
             try:
                 status = client.get(page).status_code
             except httpx.HTTPError as error:
@@ -409,8 +411,9 @@ def run(folder: Path, given: argparse.Namespace) -> tuple[dict[str, Any], bool]:
         asking = [context.Process(target=other, args=(address, pages, pipe[1], end), daemon=True) for pipe in pipes]
         watch = Watch(process.pid, [pipe[0] for pipe in pipes])
         watching = threading.Thread(target=watch.run, daemon=True)
-        for one in (*asking, watching):
+        for one in asking:
             one.start()
+        watching.start()
         time.sleep(3.0)
         start = time.monotonic()
         time.sleep(given.seconds)
@@ -439,8 +442,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--labels", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=15.0, help="of each attack that has no end of its own")
+    parser.add_argument("--most", type=int, default=1800, help="seconds after which all of it ends, whatever happens")
     parser.add_argument("--only", default=None, help=f"some of: {', '.join(ATTACKS)}")
     given = parser.parse_args()
+    for sign in (signal.SIGTERM, signal.SIGALRM):  # so that the server ends with us, and we end
+        signal.signal(sign, lambda *_: sys.exit(1))
+    signal.alarm(given.most)
     with tempfile.TemporaryDirectory(prefix="hero-attack-") as folder:
         found, is_well = run(Path(folder), given)
     print(json.dumps(found, indent=2))

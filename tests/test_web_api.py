@@ -16,7 +16,7 @@ from schemathesis.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from web_server import visiting
+from web_server import PATIENCE, visiting
 from web_store import HOSTILE, SCRIPT, answers
 
 import hero_eval as hero
@@ -67,7 +67,7 @@ class Api:
         return answer
 
     def when_there(self, path: str, **query: Any) -> Any:
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while (answer := self.ask("POST", path, query=query)).status_code == 202:
             assert time.monotonic() < end
             time.sleep(0.1)

@@ -152,6 +152,16 @@ def test_tables_have_so_many_columns(tmp_path: Path, name: str) -> None:
             measuring.measure(endless, 10 * MEGABYTE)
 
 
+def test_records_have_so_many_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of which each brings keys of its own would become a table as wide as it is long."""
+    file = tmp_path / "a.jsonl"
+    file.write_text("\n".join(json.dumps({"item": "a", f"k{number}": 1}) for number in range(50)))
+    measuring.measure(file, MEGABYTE)
+    monkeypatch.setattr(measuring, "MOST_KEYS", 50)
+    with pytest.raises(hero.InputError, match=r"E504 .*different keys"):
+        measuring.measure(file, MEGABYTE)
+
+
 def swollen_csv() -> bytes:
     """A good table of 60 MB in a tenth of one."""
     rows = (f"p{number},ann,1,{'x' * 100_000}\n".encode() for number in range(600))
@@ -509,7 +519,9 @@ def test_to_look_starts_nothing_and_writes_nothing(calm: httpx.Client, place: Pa
 @pytest.mark.parametrize("path", ["/round?name=2026-w46", "/models", "/labelers", "/backtest"])
 def test_only_our_own_pages_start_work(calm: httpx.Client, path: str) -> None:
     """A link on another site would start work as soon as somebody follows it."""
+    assert 'data-start=""' in calm.get(path).text  # neither a word nor a cookie
     assert 'data-start="now"' in calm.get(path).text
+    assert 'data-start="now"' in calm.get(path, headers={"cookie": "", "sec-fetch-site": "none"}).text
     assert 'data-start="now"' in calm.get(path, headers={"sec-fetch-site": "same-origin"}).text
     foreign = calm.get(path, headers={"sec-fetch-site": "cross-site"}).text
     assert 'data-start=""' in foreign

@@ -22,7 +22,7 @@ from hero_eval.web.app import create_app
 from hero_eval.web.serving import address, bound, configured
 from hero_eval.web.settings import Settings
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 
 
 @contextmanager

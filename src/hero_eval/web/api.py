@@ -335,7 +335,8 @@ def with_remedies(preview: Mapping[str, Any]) -> dict[str, Any]:
 @router.post("/upload/confirm", response_model=shapes.AddedOut, responses=LATER)
 def confirm(request: Request, id: Id) -> Any:
     """Add it to the store."""
-    return started(request, desk_of(request).add_order(desk_of(request).uploads.find(id)))
+    desk = desk_of(request)
+    return answered(desk.confirm(desk.uploads.find(id), client_of(request.scope)))
 
 
 @router.delete("/upload", status_code=204)

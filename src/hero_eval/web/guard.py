@@ -210,8 +210,14 @@ def _is_foreign(headers: Headers, host: str, settings: Settings) -> bool:
 
 
 def is_own_visit(headers: Mapping[str, str]) -> bool:
-    """Whether somebody came by themselves or from our own pages; a link on another site must not start work."""
-    return headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+    """Whether somebody came by themselves or from our own pages; a link on another site must not start work.
+
+    A browser that does not say leaves our strict cookie out if it follows such a link.
+    """
+    said = headers.get("sec-fetch-site")
+    if said is None:
+        return VISIT_COOKIE in cookie_parser(headers.get("cookie", ""))
+    return said in ("same-origin", "none")
 
 
 def client_of(scope: Mapping[str, Any]) -> str:

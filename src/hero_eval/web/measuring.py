@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -23,6 +24,10 @@ MOST_COLUMNS = 2000
 LONGEST_HEADER = MEGABYTE
 """Bytes of the first line of a text table, or of what a Parquet file says of its columns for each of these."""
 
+MOST_KEYS = 10 * MOST_COLUMNS
+"""Of JSON; most tools write many that are not read."""
+
+_KEY = re.compile(rb'"([^"\\]{1,200})"\s*:')
 LONGEST_FOOTER = 16 * MEGABYTE
 MOST_MEMBERS = 100_000
 """Files in a packed log."""
@@ -47,20 +52,37 @@ def measure(place: Path, most: int) -> None:
 
 
 def _measure_text(place: Path, most: int) -> None:
+    if place.name.endswith(".gz") and _said_by_gzip(place) > most:
+        raise _too_much(most)
     is_table = place.name.endswith(TEXT_TABLES)
     size, start = 0, b""
+    keys: set[bytes] = set()
     try:
         with _opened(place) as stream:
             while piece := stream.read(PIECE):
                 size += len(piece)
                 if size > most:
                     raise _too_much(most)
-                if is_table and len(start) <= LONGEST_HEADER and b"\n" not in start:
+                if not is_table:
+                    _check_keys(keys, piece)
+                elif len(start) <= LONGEST_HEADER and b"\n" not in start:
                     start += piece
     except (OSError, EOFError, zlib.error):
         pass  # damaged: the reader says how
     if is_table:
         _check_header(start)
+
+
+def _said_by_gzip(place: Path) -> int:
+    """Bytes that a packed file says it has; less than that is counted."""
+    try:
+        with place.open("rb") as stream:
+            if stream.read(2) != b"\x1f\x8b":
+                return 0
+            stream.seek(-4, io.SEEK_END)
+            return int(struct.unpack("<I", stream.read(4))[0])
+    except (OSError, struct.error):
+        return 0
 
 
 def _opened(place: Path) -> BinaryIO:
@@ -76,6 +98,16 @@ def _check_header(start: bytes) -> None:
     columns = max((_fields(text, delimiter) for delimiter in ",;\t"), default=1)
     if columns > MOST_COLUMNS:
         raise _too_wide(columns)
+
+
+def _check_keys(keys: set[bytes], piece: bytes) -> None:
+    """Different keys of JSON, each of which may become a column."""
+    keys.update(_KEY.findall(piece))
+    if len(keys) > MOST_KEYS:
+        raise wrong(
+            "E504",
+            f"the records have more than {MOST_KEYS:,} different keys. Leave out those that say nothing of items.",
+        )
 
 
 def _fields(line: str, delimiter: str) -> int:

@@ -116,7 +116,7 @@ async def change(request: Request) -> Response:
 def confirm(request: Request, id: Text, form_token: Text = "") -> Response:
     check_form(request, form_token)
     desk = api.desk_of(request)
-    desk.start(desk.add_order(desk.uploads.find(id)), client_of(request.scope))
+    desk.confirm(desk.uploads.find(id), client_of(request.scope))
     return RedirectResponse(link("/upload/adding", id=id), 303)
 
 

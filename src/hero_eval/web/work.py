@@ -18,7 +18,7 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ RENEW_AFTER = 50
 LARGEST_PROCESS = 2**30
 """A process that has grown beyond this is not kept waiting for more work."""
 
-IDLE = 300.0
+IDLE = 900.0
 """Seconds after which a process that has nothing to do is ended."""
 
 LOOK = 0.25
@@ -230,10 +230,11 @@ class Work:
         self._finish(order, "stopped", None)
         return True
 
-    def stop_reading(self, file: str) -> None:
-        """Stop whatever is done with a file that somebody sent."""
+    def stop_reading(self, file: str, kinds: Sequence[str] = READING) -> None:
+        """Stop what is done with a file that somebody sent."""
         with self._lock:
-            concerned = [id for id, order in self._orders.items() if order.arguments.get("file") == file]
+            orders = self._orders.items()
+            concerned = [id for id, one in orders if one.kind in kinds and one.arguments.get("file") == file]
         for id in concerned:
             self.stop(id)
 
