@@ -18,7 +18,7 @@ import httpx
 import pytest
 from page_text import PageText
 from typer.testing import CliRunner
-from web_server import page_when_there, served, visiting, when_there
+from web_server import PATIENCE, page_when_there, served, visiting, when_there
 from web_store import HOSTILE, SCRIPT, add_hostile, answers, csv_of, fill
 
 import hero_eval as hero
@@ -30,7 +30,7 @@ from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
 from hero_eval.web.work import Order, Results, Work
 
 TOKEN = "0123456789abcdef0123"
-PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/api")
+PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/work", "/api")
 
 
 class Read(PageText):
@@ -465,7 +465,7 @@ def test_a_file_is_shown_then_added(site: httpx.Client, place: Path) -> None:
     id = sent.headers["location"].rpartition("=")[2]
     done = site.post("/upload/confirm", data={"form_token": form_token(preview), "id": id})
     assert done.status_code == 303
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while "data-job" in (answer := site.get(done.headers["location"])).text:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -627,7 +627,7 @@ def test_hostile_names_are_text_and_files_stay_in_the_store(site: httpx.Client, 
 
 
 def wait(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)

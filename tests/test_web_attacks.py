@@ -23,7 +23,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
-from web_server import FORM_TOKEN, page_when_there, served, visiting, when_there
+from web_server import FORM_TOKEN, PATIENCE, page_when_there, served, visiting, when_there
 from web_store import answers, csv_of, fill
 
 import hero_eval as hero
@@ -61,7 +61,7 @@ def calm(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]
         yield client
 
 
-def wait(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+def wait(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end
@@ -360,7 +360,7 @@ def test_the_page_says_what_waits_and_stops_it(calm: httpx.Client) -> None:
 
 
 def connect(client: httpx.Client, said: bytes = b"") -> socket.socket:
-    made = socket.create_connection((client.base_url.host, client.base_url.port or 80), timeout=20)
+    made = socket.create_connection((client.base_url.host, client.base_url.port or 80), timeout=60)
     made.sendall(said)
     return made
 
@@ -382,7 +382,7 @@ def test_many_who_say_little_starve_nobody(site: httpx.Client) -> None:
     slow = [connect(site, b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ") for _ in range(260)]
     try:
         for _ in range(5):
-            with httpx.Client(base_url=site.base_url, timeout=20) as other:
+            with httpx.Client(base_url=site.base_url, timeout=60) as other:
                 assert other.get("/").status_code == 200
             for one in slow[-20:]:
                 one.sendall(b"y")

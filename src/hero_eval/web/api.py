@@ -4,14 +4,13 @@ answers 202 with a job, until it is there."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.responses import JSONResponse
 
 from hero_eval import __version__
-from hero_eval.errors import HeroError, Problem, wrong
+from hero_eval.errors import Problem, wrong
 from hero_eval.store.log import Entry
 from hero_eval.web import shapes
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
@@ -291,14 +290,7 @@ def upload(
     about = about_from(said)
     desk, client = desk_of(request), client_of(request.scope)
     found = desk.uploads.take(file.filename, file.file, about, client)
-    read_soon(desk, found, client)
     return {"id": found.id, "file": found.name, "bytes": found.size}
-
-
-def read_soon(desk: Desk, upload: Upload, client: str) -> None:
-    """Start on the preview; if there is too much to do, whoever looks at it can ask again."""
-    with suppress(HeroError):
-        desk.start(desk.preview_order(desk.shelf.now(), upload), client)
 
 
 def waiting_upload(request: Request, id: Id) -> Upload:
@@ -317,7 +309,7 @@ def preview(request: Request, upload: Annotated[Upload, Depends(waiting_upload)]
 
 @router.post("/upload", response_model=shapes.PreviewOut, responses=LATER)
 def look_again(request: Request, upload: Annotated[Upload, Depends(waiting_upload)]) -> Any:
-    """Read a file again, if the store has changed since it came."""
+    """Have a file read, and read again if the store has changed since."""
     desk = desk_of(request)
     return previewed(desk.start(desk.preview_order(desk.shelf.now(), upload), client_of(request.scope)))
 
@@ -336,7 +328,7 @@ def with_remedies(preview: Mapping[str, Any]) -> dict[str, Any]:
 def confirm(request: Request, id: Id) -> Any:
     """Add it to the store."""
     desk = desk_of(request)
-    return answered(desk.confirm(desk.uploads.find(id), client_of(request.scope)))
+    return started(request, desk.add_order(desk.uploads.find(id)))
 
 
 @router.delete("/upload", status_code=204)

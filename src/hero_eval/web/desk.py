@@ -103,13 +103,6 @@ class Desk:
         """Have it worked out, unless it is there or under way."""
         return Answer(*self.work.ask(order, client))
 
-    def confirm(self, upload: Upload, client: str) -> Answer:
-        """Have a file added. Whoever has not waited for the preview does not wait for it now."""
-        order = self.add_order(upload)
-        if not self.look(order).is_asked:
-            self.work.stop_reading(str(upload.path), ("preview",))
-        return self.start(order, client)
-
     def drop(self, upload: Upload) -> None:
         """Throw a file away, and whatever is being done with it."""
         self.work.stop_reading(str(upload.path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
-from hero_eval.errors import wrong
+from hero_eval.errors import HeroError, wrong
 from hero_eval.reading.exports.imports import TOOLS
 from hero_eval.web import api
 from hero_eval.web.desk import Desk
@@ -58,8 +59,14 @@ async def take(request: Request) -> Response:
 
 def _keep(desk: Desk, file: UploadFile, said: Mapping[str, str], client: str) -> Upload:
     found = desk.uploads.take(file.filename, file.file, about_from(said), client)
-    api.read_soon(desk, found, client)
+    _read_soon(desk, found, client)
     return found
+
+
+def _read_soon(desk: Desk, upload: Upload, client: str) -> None:
+    """Start on the preview; if there is too much to do, its page can ask again."""
+    with suppress(HeroError):
+        desk.start(desk.preview_order(desk.shelf.now(), upload), client)
 
 
 @router.post("/upload/preview")
@@ -108,7 +115,7 @@ async def change(request: Request) -> Response:
     desk = api.desk_of(request)
     desk.work.stop_reading(str(desk.uploads.find(id).path))
     changed = desk.uploads.change(id, about_from(said))
-    await run_in_threadpool(api.read_soon, desk, changed, client_of(request.scope))
+    await run_in_threadpool(_read_soon, desk, changed, client_of(request.scope))
     return RedirectResponse(link("/upload/preview", id=id), 303)
 
 
@@ -116,7 +123,7 @@ async def change(request: Request) -> Response:
 def confirm(request: Request, id: Text, form_token: Text = "") -> Response:
     check_form(request, form_token)
     desk = api.desk_of(request)
-    desk.confirm(desk.uploads.find(id), client_of(request.scope))
+    desk.start(desk.add_order(desk.uploads.find(id)), client_of(request.scope))
     return RedirectResponse(link("/upload/adding", id=id), 303)
 
 

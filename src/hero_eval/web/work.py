@@ -18,7 +18,7 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -230,11 +230,10 @@ class Work:
         self._finish(order, "stopped", None)
         return True
 
-    def stop_reading(self, file: str, kinds: Sequence[str] = READING) -> None:
-        """Stop what is done with a file that somebody sent."""
+    def stop_reading(self, file: str) -> None:
+        """Stop whatever is done with a file that somebody sent."""
         with self._lock:
-            orders = self._orders.items()
-            concerned = [id for id, one in orders if one.kind in kinds and one.arguments.get("file") == file]
+            concerned = [id for id, order in self._orders.items() if order.arguments.get("file") == file]
         for id in concerned:
             self.stop(id)
 
