@@ -649,8 +649,11 @@ def test_what_an_address_takes_is_said(calm: httpx.Client, method: str, path: st
 def test_messages_name_no_folders(tmp_path: Path) -> None:
     """Visitors would learn where things lie on the server."""
     home = tmp_path / "a home"
-    fill(home / "store", 1, 40)
+    store = fill(home / "store", 1, 40)
+    store.add(answers(1, 0.4, 20)[0], round="2020-w01", question="defect", origin="/home/ann/may.csv")
     with visiting(Settings(str(home / "store"))) as client:
+        listed = {row["round"]: row["source"] for row in client.get("/api/v1/rounds").json()["rounds"]}
+        assert listed["2020-w01"] == "may.csv"
         os.rename(home / "store", home / "away")
         for path in ("/", "/api/v1/rounds"):
             said = client.get(path)

@@ -16,7 +16,7 @@ from hero_eval.web import shapes
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
 from hero_eval.web.forms import about_from
 from hero_eval.web.guard import client_of
-from hero_eval.web.refusals import error_document, problem_document
+from hero_eval.web.refusals import error_document, problem_document, without_paths
 from hero_eval.web.shelf import Snapshot
 from hero_eval.web.uploads import Upload
 from hero_eval.web.work import Job, Order
@@ -74,7 +74,10 @@ def answered(answer: Answer) -> Any:
 def round_document(now: Snapshot, row: Entry) -> dict[str, Any]:
     fields = ("round", "question", "model", "date", "items", "labels", "gold", "labelers", "source", "version")
     headline = now.headlines.get(row.round)
-    return {name: getattr(row, name) for name in fields} | {"headline": vars(headline) if headline else None}
+    known = {name: getattr(row, name) for name in fields}
+    if row.source:
+        known["source"] = without_paths(row.source)
+    return known | {"headline": vars(headline) if headline else None}
 
 
 def round_page_document(now: Snapshot, name: str) -> dict[str, Any]:

@@ -372,9 +372,9 @@ class _Process:
         """("done", (result, bytes)), ("failed", HeroError), or how it ended: stopped, late, memory, result, broken."""
         with self._lock:
             self._at, self._stopped = order.id, False
-        if is_stopped(order.id):
-            return "stopped", None
         try:
+            if is_stopped(order.id):
+                self._stopped = True
             if self._did >= RENEW_AFTER:
                 self.end()
             if self._process is None or not self._process.is_alive():
@@ -398,18 +398,18 @@ class _Process:
             return "stopped", None
         self._line.send((order.kind, {**order.arguments, **order.more}))
         while True:
-            while not self._line.poll(LOOK):
+            kind, raw = "told", b""
+            found: Any = None
+            if self._line.poll(LOOK):
+                raw = self._line.recv_bytes()
+                kind, found = pickle.loads(raw)  # from our own process, over our own pipe
+            if kind == "told":
+                if found is not None:
+                    tell(order.id, told=found[0], done=found[1], total=found[2])
                 if time.monotonic() > end:
                     return "late", None
                 if resident(self._process.pid) > self._limits.memory:
                     return "memory", None
-            raw = self._line.recv_bytes()
-            kind, found = pickle.loads(raw)  # from our own process, over our own pipe
-            if kind == "told":
-                text, done, total = found
-                tell(order.id, told=text, done=done, total=total)
-                if time.monotonic() > end:
-                    return "late", None
                 continue
             if kind == "done":
                 result, peak = found
