@@ -65,11 +65,11 @@ class Gate:
 
 
 def _send_away(some: Sequence[Connection], came: Connection) -> bool:
-    """Close the oldest of these that is not being served."""
-    idle = next((one for one in some if one is not came and not one.is_busy), None)
-    if idle is None:
+    """Close the oldest of these that is not being served; one that has never asked anything before one that has."""
+    idle = [one for one in some if one is not came and not one.is_busy]
+    if not idle:
         return False
-    idle.hang_up()
+    next((one for one in idle if one.cycle is None), idle[0]).hang_up()
     return True
 
 
