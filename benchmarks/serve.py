@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,18 @@ def warm_up(address: str, pages: Sequence[str]) -> dict[str, float]:
     with httpx.Client(base_url=address, timeout=60) as client:
         for page in pages:
             start = time.perf_counter()
-            while "data-job" in client.get(page).raise_for_status().text:
+            while "data-job" in (text := client.get(page).raise_for_status().text) or "data-start" in text:
+                press(client, text)
                 time.sleep(0.2)
             seconds[page] = time.perf_counter() - start
     return seconds
+
+
+def press(client: httpx.Client, text: str) -> None:
+    """Press the buttons of a page that start work."""
+    for action in re.findall(r'<form method="post" action="([^"]+)" class="start"', text):
+        token = re.findall(r'name="form_token" value="([0-9a-f]+)"', text)[0]
+        client.post(unescape(action), data={"form_token": token})
 
 
 def load(address: str, pages: Sequence[str], requests: int, clients: int, line: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
@@ -19,7 +18,7 @@ import httpx
 import pytest
 from page_text import PageText
 from typer.testing import CliRunner
-from web_server import page_when_there, served, visiting, when_there
+from web_server import PATIENCE, page_when_there, served, visiting, when_there
 from web_store import HOSTILE, SCRIPT, add_hostile, answers, csv_of, fill
 
 import hero_eval as hero
@@ -31,7 +30,7 @@ from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
 from hero_eval.web.work import Order, Results, Work
 
 TOKEN = "0123456789abcdef0123"
-PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/api")
+PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/work", "/api")
 
 
 class Read(PageText):
@@ -197,10 +196,10 @@ def test_the_backtest_is_the_librarys(site: httpx.Client, place: Path) -> None:
 def test_everything_shown_can_be_taken_away(site: httpx.Client, of: str, files: list[str]) -> None:
     """Somebody would have to copy numbers off the screen."""
     for file in files:
-        end = time.monotonic() + 60
-        while (answer := site.get(f"/download?of={of}&file={file}")).status_code == 303:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        answer = site.get(f"/download?of={of}&file={file}")
+        if answer.status_code == 303:  # to the page on which one can ask for it
+            page_when_there(site, answer.headers["location"])
+            answer = site.get(f"/download?of={of}&file={file}")
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-disposition"].startswith("attachment")
         assert "sandbox" in answer.headers["content-security-policy"]
@@ -480,7 +479,7 @@ def test_a_file_is_shown_then_added(site: httpx.Client, place: Path) -> None:
     id = sent.headers["location"].rpartition("=")[2]
     done = site.post("/upload/confirm", data={"form_token": form_token(preview), "id": id})
     assert done.status_code == 303
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while "data-job" in (answer := site.get(done.headers["location"])).text:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -576,7 +575,7 @@ def test_too_much_is_refused_early(empty: httpx.Client) -> None:
 
 def test_only_so_many_uploads_arrive_at_once(empty: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many uploads at the same moment could fill the disk together."""
-    monkeypatch.setattr("hero_eval.web.guard.MOST_ARRIVING", 0)
+    monkeypatch.setattr("hero_eval.web.bodies.MOST_ARRIVING", 0)
     answer = send(empty, "a.csv", b"item,labeler,label\n")
     assert (answer.status_code, answer.json()["code"]) == (429, "E509")
     assert empty.get("/upload").status_code == 200
@@ -596,24 +595,6 @@ def test_another_store_in_its_place_is_seen(tmp_path: Path) -> None:
         os.rename(tmp_path / "store", tmp_path / "other")
         os.rename(tmp_path / "away", tmp_path / "store")
         assert "2026-w46" in client.get("/").text
-
-
-def test_packed_files_may_not_burst(tmp_path: Path) -> None:
-    """A small file could unpack to more than the machine holds."""
-    packed = tmp_path / "a.csv.gz"
-    with gzip.open(packed, "wb") as stream:
-        for _ in range(20):
-            stream.write(b"0" * 1_000_000)
-    uploads.refuse_bombs(packed, 20_000_000)
-    with pytest.raises(hero.InputError, match="E504"):
-        uploads.refuse_bombs(packed, 19_000_000)
-    import zipfile
-
-    log = tmp_path / "a.eval"
-    with zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as out:
-        out.writestr("samples/1.json", b"0" * 2_000_000)
-    with pytest.raises(hero.InputError, match="E504"):
-        uploads.refuse_bombs(log, 1_000_000)
 
 
 def test_only_so_many_uploads_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -660,7 +641,7 @@ def test_hostile_names_are_text_and_files_stay_in_the_store(site: httpx.Client, 
 
 
 def wait(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -680,8 +661,9 @@ def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path) -> None:
     try:
         first, _ = desk.ask(order)
         assert desk.ask(order)[0].id == first.id
-        wait(lambda: desk._processes[0]._process is not None)
-        os.kill(desk._processes[0]._process.pid, signal.SIGKILL)
+        process = desk._lanes["views"].processes[0]
+        wait(lambda: process._process is not None)
+        os.kill(process._process.pid, signal.SIGKILL)
         wait(lambda: code("E510"))
         assert desk.ask(order)[0].state == "failed"
         desk.forget(order.id)
@@ -693,12 +675,12 @@ def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path) -> None:
 
 def test_the_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand clicks would keep the server busy for days."""
-    monkeypatch.setattr(Work, "_start", lambda _: None)
+    monkeypatch.setattr(Work, "_start", lambda *_: None)
     desk = Work(1, 10**6)
     for number in range(work.MOST_WAITING):
-        desk.ask(Order("round", "", {"number": number}))
+        desk.ask(Order("round", "", {"number": number}), f"client {number % 4}")
     with pytest.raises(hero.InputError, match="E509"):
-        desk.ask(Order("round", "", {"number": -1}))
+        desk.ask(Order("round", "", {"number": -1}), "client 5")
     assert len(desk.jobs()) == work.MOST_WAITING
 
 

@@ -16,7 +16,7 @@ from schemathesis.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from web_server import visiting
+from web_server import PATIENCE, visiting
 from web_store import HOSTILE, SCRIPT, answers
 
 import hero_eval as hero
@@ -28,13 +28,19 @@ CALLS = [
     ("GET", "/api/v1/rounds"),
     ("GET", "/api/v1/round"),
     ("GET", "/api/v1/round/result"),
+    ("POST", "/api/v1/round/result"),
     ("GET", "/api/v1/models"),
+    ("POST", "/api/v1/models"),
     ("GET", "/api/v1/labelers"),
+    ("POST", "/api/v1/labelers"),
     ("GET", "/api/v1/backtest"),
+    ("POST", "/api/v1/backtest"),
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/job"),
+    ("DELETE", "/api/v1/job"),
     ("POST", "/api/v1/uploads"),
     ("GET", "/api/v1/upload"),
+    ("POST", "/api/v1/upload"),
     ("POST", "/api/v1/upload/confirm"),
     ("DELETE", "/api/v1/upload"),
 ]
@@ -61,10 +67,12 @@ class Api:
         return answer
 
     def when_there(self, path: str, **query: Any) -> Any:
-        end = time.monotonic() + 60
-        while (answer := self.ask("GET", path, query=query)).status_code == 202:
+        end = time.monotonic() + PATIENCE
+        while (answer := self.ask("POST", path, query=query)).status_code == 202:
             assert time.monotonic() < end
             time.sleep(0.1)
+        if answer.status_code == 200:
+            assert self.ask("GET", path, query=query).json() == answer.json()
         return answer.json()
 
 

@@ -28,6 +28,7 @@ PAGES = (
     "/labelers",
     "/backtest",
     "/upload",
+    "/work",
     "/api",
     "/nowhere",
     HOSTILE,
@@ -82,6 +83,11 @@ def press(browser: Any, text: str) -> None:
     fitting = [one for one in find(browser, "button, a") if one.text == text]
     assert len(fitting) == 1, text
     fitting[0].click()
+
+
+def is_over(browser: Any) -> bool:
+    """Nothing is being worked out, or about to be."""
+    return not find(browser, "[data-job], [data-start]")
 
 
 def answer(browser: Any) -> str:
@@ -150,7 +156,7 @@ def test_two_rounds_are_compared(browser: Any, site: str) -> None:
             one.click()
     find(browser, '[name=baseline][value="2026-w42"]')[0].click()
     press(browser, "Compare")
-    wait(lambda: not find(browser, "[data-job]") and find(browser, ".models tbody tr"))
+    wait(lambda: is_over(browser) and find(browser, ".models tbody tr"))
     assert [row.text.split()[0] for row in find(browser, ".models tbody th")] == ["v7", "v5"]
     assert answer(browser).startswith("v7 is better than v5.")
 
@@ -260,5 +266,5 @@ def test_work_is_shown_and_then_its_result(browser: Any, site: str) -> None:
     """Whoever waits would look at a page that never changes."""
     look_as(browser)
     browser.get(site + "/round?name=2026-w46&level=0.9&method=majority_vote")
-    wait(lambda: not find(browser, "[data-job]"))
+    wait(lambda: is_over(browser))
     assert "90% sure" in answer(browser)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ import httpx
 import uvicorn
 
 from hero_eval.web.app import create_app
-from hero_eval.web.serving import address, bound
+from hero_eval.web.serving import address, bound, configured
 from hero_eval.web.settings import Settings
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 
 
 @contextmanager
@@ -44,19 +45,31 @@ def served(store: Path, *options: str, env: Mapping[str, str] | None = None) -> 
 
 
 def when_there(client: httpx.Client, path: str, how: str = "GET", **asked: Any) -> httpx.Response:
-    """The answer of the API once it is more than a job."""
+    """The answer of the API once it is more than a job; what nobody has asked for is asked for."""
     end = time.monotonic() + PATIENCE
-    while (answer := client.request(how, path, **asked)).status_code == 202:
+    while (answer := client.request(how, path, **asked)).status_code == 202 or _is_unasked(answer):
         assert time.monotonic() < end, answer.json()
+        if _is_unasked(answer):
+            client.post(path, **asked)
         time.sleep(0.1)
     return answer
 
 
+def _is_unasked(answer: httpx.Response) -> bool:
+    return answer.status_code == 404 and answer.json()["code"] == "E515"
+
+
+START = re.compile(r'<form method="post" action="([^"]+)" class="start"')
+FORM_TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
+
+
 def page_when_there(client: httpx.Client, path: str) -> str:
-    """A page once nothing on it is being worked out."""
+    """A page once nothing on it is being worked out, with a press on each button that starts work."""
     end = time.monotonic() + PATIENCE
-    while "data-job" in (text := client.get(path, follow_redirects=True).text):
+    while "data-job" in (text := client.get(path, follow_redirects=True).text) or "data-start" in text:
         assert time.monotonic() < end, text
+        for action in START.findall(text):
+            client.post(unescape(action), data={"form_token": FORM_TOKEN.findall(text)[0]})
         time.sleep(0.1)
     return text
 
@@ -65,7 +78,7 @@ def page_when_there(client: httpx.Client, path: str) -> str:
 def visiting(settings: Settings, **client: Any) -> Iterator[httpx.Client]:
     """A client of a server in a thread of this process: for what needs no work in the background."""
     taken = bound(replace(settings, host="127.0.0.1", port=0))
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical", access_log=False))
+    server = uvicorn.Server(configured(create_app(settings), settings))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
     thread.start()
     try:

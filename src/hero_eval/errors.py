@@ -76,6 +76,10 @@ CATALOGUE: dict[str, str] = {
     "E510": "work ended before it was done",
     "E511": "the server made a mistake",
     "E512": "the address cannot be used",
+    "E513": "work took longer, or needed more memory, than the server allows",
+    "E514": "the work was stopped",
+    "E515": "nobody has asked for this to be worked out",
+    "E516": "the request came too slowly",
 }
 
 

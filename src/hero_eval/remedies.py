@@ -66,6 +66,11 @@ ERRORS: Mapping[str, str] = {
     "E510": "Try again; if it was out of memory, estimate by `hero estimate --round` on a larger machine.",
     "E511": "Report it, with what the server printed.",
     "E512": "Name another `--port` or `--host`; `--port 0` takes a free one.",
+    "E513": "Do it by the command (`hero add`, `hero estimate --round`), or start the server with a larger "
+    "`--max-seconds` or `--max-memory`.",
+    "E514": "Ask for it again if you need it.",
+    "E515": "Send a POST to the same address, then look again; on a page, press the button.",
+    "E516": "Send it again, over a faster line.",
 }
 
 FINDINGS: Mapping[str, str] = {

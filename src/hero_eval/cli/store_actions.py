@@ -251,10 +251,35 @@ def compact(path: str, *, as_json: bool) -> None:
         show(pages.compacted(done))
 
 
-def serve(path: str, host: str, port: int, token: str | None, max_upload: int, processes: int, *, saves: bool) -> None:
+def serve(
+    path: str,
+    *,
+    host: str,
+    port: int,
+    token: str | None,
+    max_upload: int,
+    processes: int,
+    max_memory: int,
+    max_seconds: int,
+    public_url: str | None,
+    proxy_headers: str | None,
+    saves: bool,
+) -> None:
     from hero_eval.cli.guard import say
     from hero_eval.web.serving import serve as run
     from hero_eval.web.settings import MEGABYTE, Settings
 
-    settings = Settings(path, host, port, token or None, max_upload * MEGABYTE, processes, save=saves)
+    settings = Settings(
+        path,
+        host,
+        port,
+        token or None,
+        max_upload * MEGABYTE,
+        processes,
+        save=saves,
+        memory=max_memory * MEGABYTE,
+        seconds=float(max_seconds),
+        public_url=public_url,
+        proxies=tuple(one.strip() for one in (proxy_headers or "").split(",") if one.strip()),
+    )
     run(settings, lambda address: say(f"Serving {path} at {address} (Ctrl+C stops it)"))

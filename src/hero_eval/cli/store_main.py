@@ -217,7 +217,8 @@ def restore(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE,
     epilog=(
         "Examples:\n"
         "  hero serve --store hero-store\n"
-        "  HERO_TOKEN=$(openssl rand -hex 16) hero serve --host 0.0.0.0 --port 8080"
+        "  HERO_TOKEN=$(openssl rand -hex 16) hero serve --host 0.0.0.0 --port 8080\n"
+        "  hero serve --public-url https://evals.example.org --proxy-headers 127.0.0.1"
     ),
 )
 def serve(
@@ -226,13 +227,29 @@ def serve(
     token: kept.Token = None,
     max_upload: kept.MaxUpload = 200,
     processes: kept.Processes = 1,
+    max_memory: kept.MaxMemory = 4000,
+    max_seconds: kept.MaxSeconds = 900,
+    public_url: kept.PublicUrl = None,
+    proxy_headers: kept.ProxyHeaders = None,
     no_save: kept.NoRecord = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
 ) -> None:
     """Show the store in the browser: rounds, models, labelers, backtest, upload; and a JSON API."""
     from hero_eval.cli import store_actions
 
-    store_actions.serve(store, host, port, token, max_upload, processes, saves=not no_save)
+    store_actions.serve(
+        store,
+        host=host,
+        port=port,
+        token=token,
+        max_upload=max_upload,
+        processes=processes,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+        public_url=public_url,
+        proxy_headers=proxy_headers,
+        saves=not no_save,
+    )
 
 
 @store_app.command(rich_help_panel=_PANEL)

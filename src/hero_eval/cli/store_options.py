@@ -147,6 +147,31 @@ Token = Annotated[
 ]
 MaxUpload = Annotated[int, typer.Option("--max-upload", metavar="MB", help="The largest file that is taken.")]
 Processes = Annotated[int, typer.Option(metavar="N", help="Processes that estimate beside the server.")]
+MaxMemory = Annotated[
+    int, typer.Option("--max-memory", metavar="MB", help="What each of these may hold; half of it to read an upload.")
+]
+MaxSeconds = Annotated[
+    int,
+    typer.Option("--max-seconds", metavar="S", help="How long one piece of work may take; a fifth to read an upload."),
+]
+PublicUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--public-url",
+        metavar="URL",
+        help="Where people open the page if a proxy stands before it; no other name is answered.",
+        show_default=False,
+    ),
+]
+ProxyHeaders = Annotated[
+    str | None,
+    typer.Option(
+        "--proxy-headers",
+        metavar="ADDRESSES",
+        help="Proxies whose X-Forwarded-For and -Proto are believed, separated by commas.",
+        show_default=False,
+    ),
+]
 NoRecord = Annotated[bool, typer.Option("--no-save", help="Do not record what the pages estimate in the store.")]
 StoredRound = Annotated[
     str, typer.Argument(metavar="ROUND", autocompletion=complete_round, help="A round of the store.")

@@ -128,7 +128,8 @@ def from_json(value: Any) -> Any:
     if isinstance(value, dict):
         (kind, said), *_ = value.items()
         if kind == "finding":
-            return Finding(said[0], said[1], said[2])
+            code, fact, data, *rest = said
+            return Finding(code, fact, data, *rest)
         return frozenset(said) if kind == "set" else {key: from_json(of) for key, of in said.items()}
     return value
 

@@ -1,11 +1,12 @@
-"""The JSON API, under /api/v1. What takes long answers 202 with a job, until it is there."""
+"""The JSON API, under /api/v1. A GET shows what is there; a POST to the same address has it worked out. What takes long
+answers 202 with a job, until it is there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.responses import JSONResponse
 
 from hero_eval import __version__
@@ -14,16 +15,19 @@ from hero_eval.store.log import Entry
 from hero_eval.web import shapes
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
 from hero_eval.web.forms import about_from
-from hero_eval.web.refusals import error_document, problem_document
+from hero_eval.web.guard import client_of
+from hero_eval.web.refusals import error_document, problem_document, without_paths
 from hero_eval.web.shelf import Snapshot
-from hero_eval.web.work import Job
+from hero_eval.web.uploads import Upload
+from hero_eval.web.work import Job, Order
 
 REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.ErrorOut, "description": what}
     for status, what in {
         401: "the token is missing or wrong",
         403: "the request comes from another site",
-        404: "there is no such round, question, job or upload",
+        404: "there is no such round, question, job or upload, or nobody has asked for it yet (E515)",
+        408: "the request came too slowly",
         409: "it does not fit what is there",
         413: "the request is too large",
         415: "the file is of a kind that is not taken",
@@ -52,14 +56,16 @@ def desk_of(request: Request) -> Desk:
 
 
 def job_document(job: Job) -> dict[str, Any]:
-    fields = ("id", "kind", "title", "state", "told", "done", "total")
+    fields = ("id", "kind", "title", "state", "told", "done", "total", "ahead", "seconds")
     error = error_document(job.problems) if job.problems else None
     return {name: getattr(job, name) for name in fields} | {"error": error}
 
 
 def answered(answer: Answer) -> Any:
-    """200 with the document, 202 with the job, or the error that it ended in."""
+    """200 with the document, 202 with the job, or the error that it ended in; E515 if nobody has asked for it."""
     answer.raise_failure()
+    if answer.job is None:
+        raise wrong("E515", "this is not worked out yet. POST to the same address has it worked out")
     if not answer.is_there:
         return JSONResponse(job_document(answer.job), 202)
     return answer.result.document
@@ -68,7 +74,10 @@ def answered(answer: Answer) -> Any:
 def round_document(now: Snapshot, row: Entry) -> dict[str, Any]:
     fields = ("round", "question", "model", "date", "items", "labels", "gold", "labelers", "source", "version")
     headline = now.headlines.get(row.round)
-    return {name: getattr(row, name) for name in fields} | {"headline": vars(headline) if headline else None}
+    known = {name: getattr(row, name) for name in fields}
+    if row.source:
+        known["source"] = without_paths(row.source)
+    return known | {"headline": vars(headline) if headline else None}
 
 
 def round_page_document(now: Snapshot, name: str) -> dict[str, Any]:
@@ -118,8 +127,7 @@ def round_(request: Request, name: Name) -> Any:
     return round_page_document(desk_of(request).shelf.now(), name)
 
 
-@router.get("/round/result", response_model=shapes.RoundResultOut, responses=LATER)
-def round_result(
+def round_asked(
     request: Request,
     name: Name,
     method: Method = None,
@@ -127,15 +135,28 @@ def round_result(
     level: Level = 0.95,
     positive: Positive = None,
     cluster: Cluster = None,
-) -> Any:
-    """The estimate of a round, with every method and its labelers."""
+) -> Order:
     desk = desk_of(request)
-    choice = Choice(method, tuple(covariates), level, positive, cluster)
-    return answered(desk.ask(desk.round_order(desk.shelf.now(), name, choice)))
+    return desk.round_order(desk.shelf.now(), name, Choice(method, tuple(covariates), level, positive, cluster))
 
 
-@router.get("/models", response_model=shapes.ModelsOut, responses=LATER)
-def models(
+@router.get("/round/result", response_model=shapes.RoundResultOut, responses=LATER)
+def round_result(request: Request, order: Annotated[Order, Depends(round_asked)]) -> Any:
+    """The estimate of a round, with every method and its labelers, if it is worked out."""
+    return answered(desk_of(request).look(order))
+
+
+@router.post("/round/result", response_model=shapes.RoundResultOut, responses=LATER)
+def work_out_round(request: Request, order: Annotated[Order, Depends(round_asked)]) -> Any:
+    """Have the estimate of a round worked out, and recorded if it is asked for at the usual level."""
+    return started(request, order)
+
+
+def started(request: Request, order: Order) -> Any:
+    return answered(desk_of(request).start(order, client_of(request.scope)))
+
+
+def models_asked(
     request: Request,
     question: Question = None,
     round: Annotated[list[str], Query(description="Without them the latest of each model.", max_length=12)] = [],  # noqa: B006
@@ -143,13 +164,23 @@ def models(
     level: Level = 0.95,
     positive: Positive = None,
     cluster: Cluster = None,
-) -> Any:
-    """Models compared, all by the same history."""
+) -> Order:
     desk = desk_of(request)
     now = desk.shelf.now()
     choice = Choice(level=level, positive=positive, cluster=cluster)
-    order, _ = desk.models_order(now, compared(now, question, round), baseline, choice)
-    return answered(desk.ask(order))
+    return desk.models_order(now, compared(now, question, round), baseline, choice)[0]
+
+
+@router.get("/models", response_model=shapes.ModelsOut, responses=LATER)
+def models(request: Request, order: Annotated[Order, Depends(models_asked)]) -> Any:
+    """Models compared, all by the same history, if that is worked out."""
+    return answered(desk_of(request).look(order))
+
+
+@router.post("/models", response_model=shapes.ModelsOut, responses=LATER)
+def work_out_models(request: Request, order: Annotated[Order, Depends(models_asked)]) -> Any:
+    """Have models compared."""
+    return started(request, order)
 
 
 def compared(now: Snapshot, question: str | None, rounds: Sequence[str]) -> list[str]:
@@ -167,20 +198,42 @@ def needed_question(now: Snapshot, question: str | None) -> str:
     return found
 
 
-@router.get("/labelers", response_model=shapes.LabelersOut, responses=LATER)
-def labelers(request: Request, question: Question = None, level: Level = 0.95) -> Any:
-    """Every labeler round by round, and who drifts."""
+def labelers_asked(request: Request, question: Question = None, level: Level = 0.95) -> Order:
     desk = desk_of(request)
     now = desk.shelf.now()
-    return answered(desk.ask(desk.labelers_order(now, needed_question(now, question), level)))
+    return desk.labelers_order(now, needed_question(now, question), level)
+
+
+@router.get("/labelers", response_model=shapes.LabelersOut, responses=LATER)
+def labelers(request: Request, order: Annotated[Order, Depends(labelers_asked)]) -> Any:
+    """Every labeler round by round, and who drifts, if that is worked out."""
+    return answered(desk_of(request).look(order))
+
+
+@router.post("/labelers", response_model=shapes.LabelersOut, responses=LATER)
+def work_out_labelers(request: Request, order: Annotated[Order, Depends(labelers_asked)]) -> Any:
+    """Have it worked out how each labeler did round by round."""
+    return started(request, order)
+
+
+def backtest_asked(
+    request: Request, question: Question = None, level: Level = 0.95, positive: Positive = None
+) -> Order:
+    desk = desk_of(request)
+    now = desk.shelf.now()
+    return desk.backtest_order(now, needed_question(now, question), level, positive)
 
 
 @router.get("/backtest", response_model=shapes.BacktestOut, responses=LATER)
-def backtest(request: Request, question: Question = None, level: Level = 0.95, positive: Positive = None) -> Any:
-    """How far off each method would have been on past rounds."""
-    desk = desk_of(request)
-    now = desk.shelf.now()
-    return answered(desk.ask(desk.backtest_order(now, needed_question(now, question), level, positive)))
+def backtest(request: Request, order: Annotated[Order, Depends(backtest_asked)]) -> Any:
+    """How far off each method would have been on past rounds, if that is worked out."""
+    return answered(desk_of(request).look(order))
+
+
+@router.post("/backtest", response_model=shapes.BacktestOut, responses=LATER)
+def work_out_backtest(request: Request, order: Annotated[Order, Depends(backtest_asked)]) -> Any:
+    """Have it worked out how far off each method would have been."""
+    return started(request, order)
 
 
 @router.get("/jobs", response_model=shapes.JobsOut)
@@ -196,6 +249,15 @@ def job(request: Request, id: Id) -> Any:
     if found is None:
         raise wrong("E507", f"there is no work called {id!r}")
     return job_document(found)
+
+
+@router.delete("/job", status_code=204)
+def stop(request: Request, id: Id) -> None:
+    """Stop a piece of work, whether it waits or runs."""
+    desk = desk_of(request)
+    if desk.work.job(id) is None:
+        raise wrong("E507", f"there is no work called {id!r}")
+    desk.work.stop(id)
 
 
 @router.post("/uploads", response_model=shapes.UploadOut, status_code=201)
@@ -229,18 +291,33 @@ def upload(
         "gold_source": gold_source,
     }
     about = about_from(said)
-    found = desk_of(request).uploads.take(file.filename, file.file, about)
+    desk, client = desk_of(request), client_of(request.scope)
+    found = desk.uploads.take(file.filename, file.file, about, client)
     return {"id": found.id, "file": found.name, "bytes": found.size}
 
 
+def waiting_upload(request: Request, id: Id) -> Upload:
+    found = desk_of(request).uploads.find(id)
+    if found.is_added:
+        raise wrong("E506", f"{found.name!r} was added to the store already")
+    return found
+
+
 @router.get("/upload", response_model=shapes.PreviewOut, responses=LATER)
-def preview(request: Request, id: Id) -> Any:
+def preview(request: Request, upload: Annotated[Upload, Depends(waiting_upload)]) -> Any:
     """What a file holds, what adding it would do, and what stands in the way."""
     desk = desk_of(request)
-    waiting = desk.uploads.find(id)
-    if waiting.is_added:
-        raise wrong("E506", f"{waiting.name!r} was added to the store already")
-    answer = desk.ask(desk.preview_order(desk.shelf.now(), waiting))
+    return previewed(desk.look(desk.preview_order(desk.shelf.now(), upload)))
+
+
+@router.post("/upload", response_model=shapes.PreviewOut, responses=LATER)
+def look_again(request: Request, upload: Annotated[Upload, Depends(waiting_upload)]) -> Any:
+    """Have a file read, and read again if the store has changed since."""
+    desk = desk_of(request)
+    return previewed(desk.start(desk.preview_order(desk.shelf.now(), upload), client_of(request.scope)))
+
+
+def previewed(answer: Answer) -> Any:
     found = answered(answer)
     return with_remedies(found) if answer.is_there else found
 
@@ -254,16 +331,11 @@ def with_remedies(preview: Mapping[str, Any]) -> dict[str, Any]:
 def confirm(request: Request, id: Id) -> Any:
     """Add it to the store."""
     desk = desk_of(request)
-    answer = desk.ask(desk.add_order(desk.uploads.find(id)))
-    found = answered(answer)
-    if answer.is_there:
-        desk.uploads.added(id)
-    return found
+    return started(request, desk.add_order(desk.uploads.find(id)))
 
 
 @router.delete("/upload", status_code=204)
 def drop(request: Request, id: Id) -> None:
-    """Throw it away."""
+    """Throw it away, and stop whatever is done with it."""
     desk = desk_of(request)
-    desk.uploads.find(id)
-    desk.uploads.drop(id)
+    desk.drop(desk.uploads.find(id))

@@ -13,12 +13,15 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from hero_eval import __version__
 from hero_eval.errors import HeroError, Problem, wrong
-from hero_eval.web import api, download_pages, login_pages, pages, upload_pages
+from hero_eval.web import api, download_pages, login_pages, pages, upload_pages, work_pages
 from hero_eval.web.desk import Desk
 from hero_eval.web.guard import Guard
+from hero_eval.web.refusals import hide
+from hero_eval.web.scratch import sweep
 from hero_eval.web.settings import Settings, checked
 from hero_eval.web.speaking import refuse
 
@@ -29,10 +32,15 @@ ASSETS = {
 }
 """What pages load: the report's own stylesheet first."""
 
+ROOMS = (api, pages, upload_pages, download_pages, login_pages, work_pages)
+"""Whose functions answer."""
+
 
 def create_app(settings: Settings) -> FastAPI:
     """The application for a store; E401 if there is none."""
     checked(settings)
+    sweep()
+    hide(settings.store)
     desk = Desk(settings)
     desk.shelf.now()
 
@@ -52,9 +60,8 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=life,
     )
     made.state.desk = desk
-    made.add_middleware(Guard, settings=settings)
-    made.include_router(api.router)
-    for room in (pages, upload_pages, download_pages, login_pages):
+    made.add_middleware(Guard, settings=settings, secret=desk.secret)
+    for room in ROOMS:
         made.include_router(room.router)
     made.add_api_route("/static/{name}", _asset, include_in_schema=False)
     made.add_exception_handler(HeroError, _hero_error)
@@ -93,9 +100,20 @@ def _invalid(request: Request, error: Any) -> Response:
 
 def _http_error(request: Request, error: Any) -> Response:
     path, status = request.url.path, error.status_code
-    if status in (404, 405):
-        said = "has no page" if status == 404 else f"does not take {request.method[:20]}"
-        return refuse(path, [Problem("E507", f"{path[:200]!r} {said}")], status)
-    if status == 413:
-        return refuse(path, [Problem("E504", "the request is larger than this server takes")])
+    if status == 404:
+        return refuse(path, [Problem("E507", f"{path[:200]!r} has no page")])
+    if status == 405:
+        takes = ", ".join(_methods_of(request))
+        problem = Problem("E507", f"{path[:200]!r} does not take {request.method[:20]}. It takes: {takes}")
+        return refuse(path, [problem], status, {"Allow": takes})
     return refuse(path, [Problem("E508", str(error.detail)[:500])], 422 if status == 400 else status)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """What the address takes, whichever of our functions does it."""
+    found: set[str] = set()
+    for room in ROOMS:
+        for route in room.router.routes:
+            if route.matches(request.scope)[0] != Match.NONE:
+                found |= set(getattr(route, "methods", None) or ())
+    return sorted(found) or ["GET"]  # files, and the description of the API

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hero_eval.errors import wrong
+from hero_eval.errors import Problem, wrong
 from hero_eval.estimate import check_level
 from hero_eval.findings import name_some
 from hero_eval.store.log import Entry, checked_name
 from hero_eval.web.forms import split
+from hero_eval.web.process import Limits
 from hero_eval.web.refusals import failed
-from hero_eval.web.settings import Settings
+from hero_eval.web.scratch import Scratch
+from hero_eval.web.settings import LEAST_MEMORY, Settings
 from hero_eval.web.shelf import Shelf, Snapshot
 from hero_eval.web.uploads import Upload, Uploads
 from hero_eval.web.work import Job, Order, Work
 
 MODELS_AT_FIRST = 6
-UNPACKED = 10
-"""A packed upload may unpack to this many times the largest upload."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,26 @@ class Choice:
 
 @dataclass(frozen=True)
 class Answer:
-    """A result, or the job that is working on it."""
+    """A result, or the job that is working on it; neither if nobody has asked for it."""
 
-    job: Job
+    job: Job | None
     result: Any
 
     @property
     def is_there(self) -> bool:
         return self.result is not None
 
+    @property
+    def is_asked(self) -> bool:
+        return self.job is not None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.job.problems if self.job is not None and self.job.state == "failed" else ()
+
     def raise_failure(self) -> None:
-        if self.job.state == "failed":
-            raise failed(self.job.problems)
+        if self.problems:
+            raise failed(self.problems)
 
 
 class Desk:
@@ -72,23 +80,48 @@ class Desk:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.shelf = Shelf(settings.store)
-        self.work = Work(settings.processes, settings.keep)
-        self.uploads = Uploads(settings.max_upload)
+        self.scratch = Scratch()
+        self.uploads = Uploads(settings.max_upload, self.scratch)
+        limits = {
+            "views": Limits(settings.memory, settings.seconds),
+            "reading": Limits(max(settings.memory // 2, LEAST_MEMORY), settings.seconds / 5),
+        }
+        self.work = Work(
+            settings.processes, settings.keep, limits=limits, scratch=self.scratch, when_done=self._when_done
+        )
         self.secret = secrets.token_bytes(32)
 
     def close(self) -> None:
         self.work.close()
-        self.uploads.close()
+        self.scratch.close()
 
-    def ask(self, order: Order) -> Answer:
-        return Answer(*self.work.ask(order))
+    def look(self, order: Order) -> Answer:
+        """What is there. Views come here: to look starts nothing."""
+        return Answer(*self.work.look(order))
+
+    def start(self, order: Order, client: str) -> Answer:
+        """Have it worked out, unless it is there or under way."""
+        return Answer(*self.work.ask(order, client))
+
+    def drop(self, upload: Upload) -> None:
+        """Throw a file away, and whatever is being done with it."""
+        self.work.stop_reading(str(upload.path))
+        self.uploads.drop(upload.id)
+
+    def _when_done(self, order: Order) -> None:
+        if order.kind == "add":
+            self.uploads.added(str(order.arguments["file"]))
 
     # Orders
 
     def round_order(self, now: Snapshot, name: str, choice: Choice) -> Order:
         entry = now.log.find(name)
-        arguments = {"name": name, "options": choice.options()}
-        return self._order("round", f"Estimating {name}", now, [entry, *now.history(name)], arguments, saved=True)
+        options = choice.options()
+        arguments = {"name": name, "options": options}
+        behind = [entry, *now.history(name)]
+        # another level is another view of the same estimate: the store would fill with what somebody tried out
+        saved = self.settings.save and "level" not in options
+        return self._order("round", f"Estimating {name}", now, behind, arguments, saved=saved)
 
     def models_order(
         self, now: Snapshot, rounds: Sequence[str], baseline: str | None, choice: Choice
@@ -149,13 +182,15 @@ class Desk:
 
     def preview_order(self, now: Snapshot, upload: Upload) -> Order:
         arguments = {"file": str(upload.path), "about": dict(upload.about)}
-        more = {"store": self.settings.store, "most": UNPACKED * self.settings.max_upload}
-        return Order("preview", f"Reading {upload.name}", arguments, (now.versions[0],), more)
+        return Order("preview", f"Reading {upload.name}", arguments, (now.versions[0],), self._about_files())
 
     def add_order(self, upload: Upload) -> Order:
         checked_name("round", str(upload.about.get("round") or ""))
         arguments = {"file": str(upload.path), "about": dict(upload.about)}
-        return Order("add", f"Adding {upload.about['round']}", arguments, (), {"store": self.settings.store})
+        return Order("add", f"Adding {upload.about['round']}", arguments, (), self._about_files())
+
+    def _about_files(self) -> dict[str, Any]:
+        return {"store": self.settings.store, "most": self.settings.most_unpacked}
 
     def _order(
         self,
@@ -164,13 +199,9 @@ class Desk:
         now: Snapshot,
         behind: Sequence[Entry],
         arguments: Mapping[str, Any],
-        *,
-        saved: bool = False,
         **more: Any,
     ) -> Order:
         also: dict[str, Any] = {"store": self.settings.store, "version": now.version, **more}
-        if saved:
-            also["saved"] = self.settings.save
         return Order(kind, title, arguments, tuple((row.round, row.version) for row in behind), also)
 
 

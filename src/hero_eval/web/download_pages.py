@@ -57,7 +57,7 @@ def download(
             order = desk.backtest_order(now, about, level, positive or None)
     else:
         raise wrong("E507", f"there is nothing called {of!r} to download")
-    answer = desk.ask(order)
+    answer = desk.look(order)
     answer.raise_failure()
     if not answer.is_there:
         kept = [(key, value) for key, value in request.query_params.multi_items() if key not in ("of", "file")]

@@ -7,13 +7,14 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from fastapi import Form, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval.errors import wrong
 from hero_eval.web import api, guard
 from hero_eval.web.desk import Answer
 from hero_eval.web.refusals import error_document
 from hero_eval.web.rendering import render
+from hero_eval.web.work import Order
 
 Text = Annotated[str, Form()]
 Name = Annotated[str, Query(max_length=200)]
@@ -36,7 +37,8 @@ def page(
         place=place,
         form_token=guard.form_token(desk.secret, visit),
         can_leave=desk.settings.token is not None,
-        back=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        back=here_of(request),
+        starts="now" if guard.is_own_visit(request.headers) else "",
         **known,
     )
     response = HTMLResponse(shown, status)
@@ -47,8 +49,18 @@ def page(
 
 def set_cookie(request: Request, response: Response, name: str, value: str, seconds: int | None = None) -> None:
     response.set_cookie(
-        name, value, max_age=seconds, httponly=True, samesite="strict", secure=request.url.scheme == "https", path="/"
+        name, value, max_age=seconds, httponly=True, samesite="strict", secure=is_over_tls(request), path="/"
     )
+
+
+def is_over_tls(request: Request) -> bool:
+    """Whether people come by https, to us or to the proxy before us."""
+    return request.url.scheme == "https" or api.desk_of(request).settings.is_over_tls
+
+
+def here_of(request: Request) -> str:
+    """The address of this page, as a link."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
 def check_form(request: Request, given: str) -> None:
@@ -59,9 +71,20 @@ def check_form(request: Request, given: str) -> None:
 
 
 def progress(answer: Answer) -> dict[str, Any]:
-    """What a page shows of work: the job, and its error if it failed."""
-    failed = error_document(answer.job.problems) if answer.job.state == "failed" else None
-    return {"job": answer.job, "failed": failed, "result": answer.result}
+    """What a page shows of work: the job, its error if it failed, and whether somebody must ask for it first."""
+    failed = error_document(answer.problems) if answer.problems else None
+    return {"job": answer.job, "failed": failed, "result": answer.result, "unasked": not answer.is_asked}
+
+
+def started(request: Request, order: Order, token: str) -> Response:
+    """Have it worked out, and show the page again: what every form that starts work does."""
+    check_form(request, token)
+    api.desk_of(request).start(order, guard.client_of(request.scope))
+    return RedirectResponse(here_of(request), 303)
+
+
+NO_WORK: dict[str, Any] = {"job": None, "failed": None, "result": None, "unasked": False}
+"""What a page shows where there is nothing to work out."""
 
 
 def local(place: str) -> str:

@@ -12,8 +12,8 @@ from hero_eval.errors import HeroError, InputError, Problem
 from hero_eval.reading.exports.imports import Export, read_export
 from hero_eval.store.adding import Added
 from hero_eval.web.answers import Result, findings_document, told_of
-from hero_eval.web.process import Tell
-from hero_eval.web.uploads import refuse_bombs
+from hero_eval.web.measuring import measure
+from hero_eval.web.process import Tell, is_about_memory
 
 MOST_SHOWN = 20
 SAMPLE = 8
@@ -27,9 +27,11 @@ def preview(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: i
     export: Export | None = None
     added: Added | None = None
     try:
-        refuse_bombs(place, most)
+        measure(place, most)
         export = _export(place, about)
     except HeroError as error:
+        if is_about_memory(error):
+            raise
         if not _may_be_late(error):
             problems += error.problems
     if not problems:
@@ -37,6 +39,8 @@ def preview(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: i
         try:
             added = _add(store, place, export, about, dry_run=True)
         except HeroError as error:
+            if is_about_memory(error):
+                raise
             problems += error.problems
     document = {
         "file": place.name,
@@ -49,11 +53,12 @@ def preview(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: i
     return Result(dict(plain(document)))
 
 
-def add(tell: Tell, store: str, file: str, about: Mapping[str, Any]) -> Result:
-    """Into the store, by one commit."""
+def add(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: int) -> Result:
+    """Into the store, by one commit. It is measured again: nobody need have looked at the preview."""
     place = Path(file)
     try:
         tell("Reading the file", 0, 0)
+        measure(place, most)
         try:
             export = _export(place, about)
         except HeroError as error:

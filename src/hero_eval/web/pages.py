@@ -1,27 +1,43 @@
-"""The pages. Each view takes what is known from the shelf, asks for work if something is not, and renders."""
+"""The pages. Each view takes what is known from the shelf and renders; what is not known is worked out by a POST to the
+same address, which a form on the page sends."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval import words
-from hero_eval.errors import HeroError
+from hero_eval.errors import wrong
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.contents import Row, Told
 from hero_eval.report.pages import axis
 from hero_eval.store.log import Entry
 from hero_eval.web import api
-from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
-from hero_eval.web.frame import Class, Level, Name, Question, Text, check_form, local, page, progress, set_cookie
+from hero_eval.web.desk import Choice, Desk, models_at_first, question_of
+from hero_eval.web.frame import (
+    NO_WORK,
+    Class,
+    Level,
+    Name,
+    Question,
+    Text,
+    check_form,
+    page,
+    progress,
+    set_cookie,
+    started,
+)
+from hero_eval.web.guard import client_of
 from hero_eval.web.rendering import link
 from hero_eval.web.shelf import Snapshot
 from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
+from hero_eval.web.work import Order
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 LEVELS = (0.8, 0.9, 0.95, 0.99)
@@ -49,7 +65,8 @@ def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
     bars = {row.round: _bar(now, row) for row in rows}
     known = [one for one in bars.values() if one is not None]
     bounds = _bounds(now, rows)
-    drawn = _drawn(desk, now, question)
+    order = desk.course_order(now, question)
+    drawn = desk.look(order) if order is not None else None
     missing = [row for row in rows if row.round not in now.headlines]
     under_way = [desk.work.job(desk.round_order(now, row.round, Choice()).id) for row in missing]
     jobs = [*under_way, drawn.job if drawn is not None else None]
@@ -63,16 +80,21 @@ def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
         "bounds": bounds,
         "what": next((now.headlines[row.round].what for row in rows if row.round in now.headlines), None),
         "drawn": drawn.result.html if drawn is not None and drawn.is_there else None,
+        "undrawn": drawn is not None and not drawn.is_asked,
     }
 
 
-def _drawn(desk: Desk, now: Snapshot, question: str) -> Answer | None:
-    """The course of recorded numbers; None if there is none to draw, or everybody is busy."""
-    order = desk.course_order(now, question)
-    try:
-        return desk.ask(order) if order is not None else None
-    except HeroError:
-        return None
+@router.post("/course")
+def draw_course(request: Request, question: Question = None, form_token: Text = "") -> Response:
+    """Draw the recorded numbers of a question over its rounds."""
+    check_form(request, form_token)
+    desk = api.desk_of(request)
+    now = desk.shelf.now()
+    about = question_of(now, question)
+    order = desk.course_order(now, about) if about else None
+    if order is not None:
+        desk.start(order, client_of(request.scope))
+    return RedirectResponse("/", 303)
 
 
 def _bar(now: Snapshot, row: Entry) -> Row | None:
@@ -102,25 +124,43 @@ def estimate_missing(request: Request, question: Text, form_token: Text = "") ->
     rows = now.rounds(question_of(now, question))
     missing = [row for row in reversed(rows) if row.round not in now.headlines]
     for row in missing[:MOST_AT_ONCE]:
-        desk.ask(desk.round_order(now, row.round, Choice()))
+        desk.start(desk.round_order(now, row.round, Choice()), client_of(request.scope))
     return RedirectResponse("/", 303)
 
 
-@router.get("/round")
-def round_(
-    request: Request,
-    name: Name,
-    method: str = "",
-    covariates: str = "",
-    level: Level = 0.95,
-    positive: str = "",
-    cluster: str = "",
+@dataclass(frozen=True)
+class RoundAsked:
+    """A round and how it is to be estimated, from a page's address."""
+
+    name: str
+    said: dict[str, Any]
+    choice: Choice
+
+    def order(self, desk: Desk, now: Snapshot) -> Order:
+        return desk.round_order(now, self.name, self.choice)
+
+
+def round_asked(
+    name: Name, method: str = "", covariates: str = "", level: Level = 0.95, positive: str = "", cluster: str = ""
+) -> RoundAsked:
+    said = {"method": method, "covariates": covariates, "level": level, "positive": positive, "cluster": cluster}
+    return RoundAsked(name, said, Choice.written(method, covariates, level, positive, cluster))
+
+
+@router.post("/round")
+def work_out_round(
+    request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)], form_token: Text = ""
 ) -> Response:
     desk = api.desk_of(request)
+    return started(request, wanted.order(desk, desk.shelf.now()), form_token)
+
+
+@router.get("/round")
+def round_(request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)]) -> Response:
+    desk = api.desk_of(request)
     now = desk.shelf.now()
-    choice = Choice.written(method, covariates, level, positive, cluster)
-    answer = desk.ask(desk.round_order(now, name, choice))
-    asked = {"method": method, "covariates": covariates, "level": level, "positive": positive, "cluster": cluster}
+    name, asked = wanted.name, wanted.said
+    answer = desk.look(wanted.order(desk, now))
     said = {key: of for key, of in asked.items() if of not in ("", 0.95)}
     entry = now.log.find(name)
     return page(
@@ -134,7 +174,7 @@ def round_(
         asked=asked,
         said=said,
         methods=list(all_methods()),
-        levels=sorted({*LEVELS, level}),
+        levels=sorted({*LEVELS, asked["level"]}),
         download=lambda file: link("/download", of="round", file=file, name=name, **said),
         **progress(answer),
     )
@@ -143,35 +183,71 @@ def round_(
 # Models
 
 
-@router.get("/models")
-def models(
+@dataclass(frozen=True)
+class ModelsAsked:
+    """Which rounds are compared and how, from a page's address; `about` is None in an empty store."""
+
+    about: str | None
+    round: list[str]
+    rounds: list[str]
+    baseline: str | None
+    level: float
+    positive: str
+    cluster: str
+
+    @property
+    def is_enough(self) -> bool:
+        return len(self.rounds) > 1
+
+    def order(self, desk: Desk, now: Snapshot) -> tuple[Order, list[Entry]]:
+        choice = Choice(level=self.level, positive=self.positive or None, cluster=self.cluster or None)
+        return desk.models_order(now, self.rounds, self.baseline, choice)
+
+
+def models_asked(
     request: Request,
     question: Question = None,
     round: Annotated[list[str], Query(max_length=12)] = [],  # noqa: B006
     baseline: Annotated[str | None, Query(max_length=200)] = None,
-    better: Annotated[str | None, Query(max_length=10)] = None,
     level: Level = 0.95,
     positive: Class = "",
     cluster: Annotated[str, Query(max_length=200)] = "",
+) -> ModelsAsked:
+    now = api.desk_of(request).shelf.now()
+    named = now.log.find(round[0]).question if round and question is None else question
+    about = question_of(now, named)
+    rounds: list[str] = []
+    if about is not None and len(now.rounds(about)) > 1:
+        rounds = list(round) or [row.round for row in models_at_first(now, about)]
+        rounds = rounds if len(rounds) > 1 else [row.round for row in now.rounds(about)[-2:]]
+    base = baseline if baseline in rounds else None
+    return ModelsAsked(about, list(round), rounds, base, level, positive, cluster)
+
+
+@router.post("/models")
+def work_out_models(
+    request: Request, wanted: Annotated[ModelsAsked, Depends(models_asked)], form_token: Text = ""
+) -> Response:
+    desk = api.desk_of(request)
+    return started(request, wanted.order(desk, desk.shelf.now())[0], form_token)
+
+
+@router.get("/models")
+def models(
+    request: Request,
+    wanted: Annotated[ModelsAsked, Depends(models_asked)],
+    better: Annotated[str | None, Query(max_length=10)] = None,
 ) -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
-    named = now.log.find(round[0]).question if round and question is None else question
-    about = question_of(now, named)
-    if about is None or len(now.rounds(about)) < 2:
+    about, level, positive, cluster = wanted.about, wanted.level, wanted.positive, wanted.cluster
+    if about is None or not wanted.is_enough:
         return page(request, "models_empty.html", "Models", "models", now=now, question=about)
-    rounds = list(round) or [row.round for row in models_at_first(now, about)]
-    if len(rounds) < 2:
-        rounds = [row.round for row in now.rounds(about)[-2:]]
-    if baseline is not None and baseline not in rounds:
-        baseline = None
-    order, chosen = desk.models_order(
-        now, rounds, baseline, Choice(level=level, positive=positive or None, cluster=cluster or None)
-    )
-    answer = desk.ask(order)
+    order, chosen = wanted.order(desk, now)
+    answer = desk.look(order)
     asked = {
-        "round": list(round),
-        "baseline": baseline,
+        "round": wanted.round,
+        "baseline": wanted.baseline,
         "level": _unless_default(level),
         "positive": positive,
         "cluster": cluster,
@@ -194,7 +270,7 @@ def models(
         shown=_models_shown(answer.result, way) if answer.is_there else None,
         cluster=cluster,
         positive=positive,
-        download=lambda file: link("/download", of="models", file=file, **{**asked, "round": rounds}),
+        download=lambda file: link("/download", of="models", file=file, **{**asked, "round": wanted.rounds}),
         turn=lambda to: link("/models", question=about, better=to, **asked),
         **progress(answer),
     )
@@ -250,58 +326,94 @@ def _number_row(name: str, one: Mapping[str, Any] | None) -> Row:
 # Labelers and backtest
 
 
+@dataclass(frozen=True)
+class QuestionAsked:
+    """A question and how it is looked at, from a page's address; `about` is None in an empty store."""
+
+    about: str | None
+    n_with_gold: int
+    level: float
+    positive: str
+
+
+def question_asked(
+    request: Request, question: Question = None, level: Level = 0.95, positive: Class = ""
+) -> QuestionAsked:
+    now = api.desk_of(request).shelf.now()
+    about = question_of(now, question)
+    n_with_gold = sum(1 for row in now.rounds(about) if row.gold) if about else 0
+    return QuestionAsked(about, n_with_gold, level, positive)
+
+
+Asked = Annotated[QuestionAsked, Depends(question_asked)]
+
+
+def _labelers_order(desk: Desk, now: Snapshot, wanted: QuestionAsked) -> Order | None:
+    return desk.labelers_order(now, wanted.about, wanted.level) if wanted.about and wanted.n_with_gold else None
+
+
+def _backtest_order(desk: Desk, now: Snapshot, wanted: QuestionAsked) -> Order | None:
+    if wanted.about is None or wanted.n_with_gold < 2:
+        return None
+    return desk.backtest_order(now, wanted.about, wanted.level, wanted.positive or None)
+
+
+def _started(request: Request, order: Order | None, token: str) -> Response:
+    if order is None:
+        raise wrong("E302", "there is not enough gold for this yet")
+    return started(request, order, token)
+
+
+@router.post("/labelers")
+def work_out_labelers(request: Request, wanted: Asked, form_token: Text = "") -> Response:
+    desk = api.desk_of(request)
+    return _started(request, _labelers_order(desk, desk.shelf.now(), wanted), form_token)
+
+
+@router.post("/backtest")
+def work_out_backtest(request: Request, wanted: Asked, form_token: Text = "") -> Response:
+    desk = api.desk_of(request)
+    return _started(request, _backtest_order(desk, desk.shelf.now(), wanted), form_token)
+
+
 @router.get("/labelers")
-def labelers(request: Request, question: Question = None, level: Level = 0.95) -> Response:
+def labelers(request: Request, wanted: Asked) -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
-    about = question_of(now, question)
-    with_gold = [row for row in now.rounds(about) if row.gold] if about else []
-    answer = desk.ask(desk.labelers_order(now, about, level)) if about and with_gold else None
+    order = _labelers_order(desk, now, wanted)
+    level = _unless_default(wanted.level)
     return page(
         request,
         "labelers.html",
         "Labelers",
         "labelers",
         now=now,
-        question=about,
-        download=lambda file: link("/download", of="labelers", file=file, question=about, level=_unless_default(level)),
-        **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
+        question=wanted.about,
+        download=lambda file: link("/download", of="labelers", file=file, question=wanted.about, level=level),
+        **(progress(desk.look(order)) if order is not None else NO_WORK),
     )
 
 
 @router.get("/backtest")
-def backtest(request: Request, question: Question = None, level: Level = 0.95, positive: Class = "") -> Response:
+def backtest(request: Request, wanted: Asked) -> Response:
     desk = api.desk_of(request)
     now = desk.shelf.now()
-    about = question_of(now, question)
-    with_gold = [row for row in now.rounds(about) if row.gold] if about else []
-    answer = None
-    if about is not None and len(with_gold) >= 2:
-        answer = desk.ask(desk.backtest_order(now, about, level, positive or None))
+    order = _backtest_order(desk, now, wanted)
+    said = {"question": wanted.about, "positive": wanted.positive, "level": _unless_default(wanted.level)}
     return page(
         request,
         "backtest.html",
         "Backtest",
         "backtest",
         now=now,
-        question=about,
-        n_with_gold=len(with_gold),
-        positive=positive,
-        level=level,
-        levels=sorted({*LEVELS, level}),
-        download=lambda file: link(
-            "/download", of="backtest", file=file, question=about, positive=positive, level=_unless_default(level)
-        ),
-        **(progress(answer) if answer else {"job": None, "failed": None, "result": None}),
+        question=wanted.about,
+        n_with_gold=wanted.n_with_gold,
+        positive=wanted.positive,
+        level=wanted.level,
+        levels=sorted({*LEVELS, wanted.level}),
+        download=lambda file: link("/download", of="backtest", file=file, **said),
+        **(progress(desk.look(order)) if order is not None else NO_WORK),
     )
-
-
-@router.post("/retry")
-def retry(request: Request, id: Text, back: Text, form_token: Text = "") -> Response:
-    """Forget a failure, so that the page asks anew."""
-    check_form(request, form_token)
-    api.desk_of(request).work.forget(id)
-    return RedirectResponse(local(back), 303)
 
 
 @router.get("/api")

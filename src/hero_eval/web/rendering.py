@@ -14,6 +14,8 @@ BASE = {
     "here": None,
     "place": "",
     "job": None,
+    "unasked": False,
+    "starts": "",
     "can_leave": False,
     "form_token": "",
     "back": "/",

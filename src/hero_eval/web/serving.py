@@ -5,9 +5,13 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from hero_eval.errors import wrong
 from hero_eval.web.settings import Settings, checked
+
+if TYPE_CHECKING:
+    import uvicorn
 
 BACKLOG = 128
 NEEDED = ("fastapi", "uvicorn", "python_multipart", "deltalake", "jinja2", "altair", "vl_convert")
@@ -47,18 +51,31 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     import uvicorn
 
     from hero_eval.web.app import create_app
+    from hero_eval.web.gate import allow_files
 
     app = create_app(settings)
     taken = bound(settings)
-    ready(address(taken))
-    config = uvicorn.Config(
+    allow_files()
+    here = address(taken)
+    ready(f"{settings.public_url} (here: {here} )" if settings.public_url else here)
+    uvicorn.Server(configured(app, settings)).run(sockets=[taken])
+
+
+def configured(app: Any, settings: Settings) -> uvicorn.Config:
+    """How connections are served: our own gate counts and times them."""
+    import uvicorn
+
+    from hero_eval.web.gate import connection_class
+
+    return uvicorn.Config(
         app,
+        http=connection_class(settings.proxies),
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=200,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=5,
-        proxy_headers=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=",".join(settings.proxies) or None,
     )
-    uvicorn.Server(config).run(sockets=[taken])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from hero_eval.errors import wrong
 
 MEGABYTE = 1_000_000
 SHORTEST_TOKEN = 16
+LEAST_MEMORY = 500 * MEGABYTE
+"""A process takes nearly this much with its packages and charts."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +26,36 @@ class Settings:
     """Bytes."""
     processes: int = 1
     """Processes that estimate."""
-    keep: int = 256 * MEGABYTE
+    keep: int = 128 * MEGABYTE
     """Bytes of results that are kept in memory."""
     save: bool = True
     """Record estimates in the store, as the command does."""
+    memory: int = 4000 * MEGABYTE
+    """Bytes that a process may hold; one that reads an upload may hold half of it."""
+    seconds: float = 900.0
+    """How long one piece of work may take; reading an upload may take a fifth of it."""
+    public_url: str | None = None
+    """Where people find the page if a proxy stands before it."""
+    proxies: tuple[str, ...] = ()
+    """Addresses of proxies whose word is taken on who asks, and over http or https."""
 
     @property
     def is_loopback(self) -> bool:
         return is_loopback(self.host)
+
+    @property
+    def most_unpacked(self) -> int:
+        """Bytes of a file as it is read, unpacked; what is made of it takes a few times as many."""
+        return max(self.max_upload, self.memory // 10)
+
+    @property
+    def public_name(self) -> str | None:
+        """The Host that requests must be for, if one is known."""
+        return urlsplit(self.public_url).netloc.lower() if self.public_url else None
+
+    @property
+    def is_over_tls(self) -> bool:
+        return self.public_url is not None and self.public_url.lower().startswith("https:")
 
 
 def is_loopback(host: str) -> bool:
@@ -45,12 +70,19 @@ def is_loopback(host: str) -> bool:
 
 def checked(settings: Settings) -> Settings:
     """E501 for an open address without a token, E201 for values that mean nothing."""
+    _check_address(settings)
     token = settings.token
     if not settings.is_loopback and not token:
         raise wrong(
             "E501",
             f"{settings.host} can be reached from other machines, and no token keeps strangers out. Give --token or "
             "HERO_TOKEN, or leave --host out.",
+        )
+    if settings.public_url and not token and not is_loopback(urlsplit(settings.public_url).hostname or ""):
+        raise wrong(
+            "E501",
+            f"{settings.public_url} can be reached from other machines, and no token keeps strangers out. Give --token "
+            "or HERO_TOKEN.",
         )
     if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
         raise wrong(
@@ -62,4 +94,37 @@ def checked(settings: Settings) -> Settings:
         raise wrong("E201", f"--max-upload is {settings.max_upload / MEGABYTE:g}. It is a number of megabytes above 0")
     if settings.processes < 1:
         raise wrong("E201", f"--processes is {settings.processes}. It is 1 or more")
+    if settings.memory < LEAST_MEMORY:
+        raise wrong(
+            "E201",
+            f"--max-memory is {settings.memory / MEGABYTE:g}. It is a number of megabytes, {LEAST_MEMORY / MEGABYTE:g} "
+            "or more",
+        )
+    if not settings.seconds > 0:
+        raise wrong("E201", f"--max-seconds is {settings.seconds:g}. It is a number of seconds above 0")
     return settings
+
+
+def _check_address(settings: Settings) -> None:
+    """E201 for an address that people could not open, or a proxy that could be anybody."""
+    if settings.public_url is not None:
+        try:
+            parts = urlsplit(settings.public_url)
+            is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            is_right = is_right and parts.path in ("", "/") and not (parts.query or parts.fragment or parts.username)
+        except ValueError:
+            is_right = False
+        if not is_right:
+            raise wrong(
+                "E201",
+                f"--public-url is {settings.public_url!r}. It is where people open the page, without a path: "
+                "https://evals.example.org",
+            )
+    for one in settings.proxies:
+        try:
+            ipaddress.ip_network(one, strict=False)
+        except ValueError as error:
+            raise wrong(
+                "E201",
+                f"--proxy-headers is {one!r}. It is the address of the proxy, or its network: 127.0.0.1, 10.0.0.0/8",
+            ) from error

@@ -37,6 +37,8 @@ class JobOut(Shape):
     told: str
     done: int
     total: int
+    ahead: int = Field(description="Pieces of work that come first.")
+    seconds: float = Field(description="How long it has been in its state.")
     error: ErrorOut | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -16,6 +16,7 @@ TITLES = {
     403: "Not from there",
     404: "There is no such thing here",
     405: "That cannot be done here",
+    408: "Too slow",
     409: "That does not fit what is there",
     413: "Too large",
     415: "This kind of file is not taken",
@@ -25,12 +26,17 @@ TITLES = {
     503: "The store cannot answer",
 }
 
+CLOSE = {"Connection": "close"}
+MORE = {401: {"WWW-Authenticate": "Bearer"}, 408: CLOSE, 413: CLOSE, 429: {"Retry-After": "10", **CLOSE}}
+"""Headers by status; what is too large, too slow or too much is not read to its end."""
 
-def refuse(path: str, problems: Sequence[Problem], status: int | None = None) -> Response:
+
+def refuse(
+    path: str, problems: Sequence[Problem], status: int | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
     """The answer to a request that cannot be served, in the form that its path deserves."""
     code = status or status_of(problems[0].code)
-    # what is too large is not read to its end
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 413: {"Connection": "close"}}.get(code)
+    headers = {**(headers or {}), **MORE.get(code, {})}
     document = error_document(problems)
     if path.startswith("/api/"):
         return JSONResponse(document, code, headers)

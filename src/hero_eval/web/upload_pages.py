@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -10,14 +11,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
-from hero_eval.errors import wrong
+from hero_eval.errors import HeroError, wrong
 from hero_eval.reading.exports.imports import TOOLS
 from hero_eval.web import api
 from hero_eval.web.desk import Desk
 from hero_eval.web.forms import about_from
-from hero_eval.web.frame import Text, check_form, page, progress
+from hero_eval.web.frame import Text, check_form, page, progress, started
+from hero_eval.web.guard import client_of
 from hero_eval.web.rendering import link
-from hero_eval.web.uploads import KINDS
+from hero_eval.web.uploads import KINDS, Upload
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -51,12 +53,27 @@ async def take(request: Request) -> Response:
         if not isinstance(file, UploadFile) or not file.filename:
             raise wrong("E508", "no file was chosen")
         desk = api.desk_of(request)
-        found = await run_in_threadpool(_keep, desk, file, said)
+        found = await run_in_threadpool(_keep, desk, file, said, client_of(request.scope))
     return RedirectResponse(link("/upload/preview", id=found.id), 303)
 
 
-def _keep(desk: Desk, file: UploadFile, said: Mapping[str, str]) -> Any:
-    return desk.uploads.take(file.filename, file.file, about_from(said))
+def _keep(desk: Desk, file: UploadFile, said: Mapping[str, str], client: str) -> Upload:
+    found = desk.uploads.take(file.filename, file.file, about_from(said), client)
+    _read_soon(desk, found, client)
+    return found
+
+
+def _read_soon(desk: Desk, upload: Upload, client: str) -> None:
+    """Start on the preview; if there is too much to do, its page can ask again."""
+    with suppress(HeroError):
+        desk.start(desk.preview_order(desk.shelf.now(), upload), client)
+
+
+@router.post("/upload/preview")
+def look_at_it(request: Request, id: Annotated[str, Query(max_length=100)], form_token: Text = "") -> Response:
+    """Read the file again: the store has changed since, or there was too much to do."""
+    desk = api.desk_of(request)
+    return started(request, desk.preview_order(desk.shelf.now(), desk.uploads.find(id)), form_token)
 
 
 @router.get("/upload/preview")
@@ -66,7 +83,7 @@ def preview(request: Request, id: Annotated[str, Query(max_length=100)]) -> Resp
     found = desk.uploads.find(id)
     if found.is_added:
         return RedirectResponse(link("/round", name=found.about["round"]), 303)
-    answer = desk.ask(desk.preview_order(now, found))
+    answer = desk.look(desk.preview_order(now, found))
     return page(
         request,
         "preview.html",
@@ -95,7 +112,10 @@ async def change(request: Request) -> Response:
         said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
         id, token = str(form.get("id") or ""), str(form.get("form_token") or "")
     check_form(request, token)
-    api.desk_of(request).uploads.change(id, about_from(said))
+    desk = api.desk_of(request)
+    desk.work.stop_reading(str(desk.uploads.find(id).path))
+    changed = desk.uploads.change(id, about_from(said))
+    await run_in_threadpool(_read_soon, desk, changed, client_of(request.scope))
     return RedirectResponse(link("/upload/preview", id=id), 303)
 
 
@@ -103,7 +123,7 @@ async def change(request: Request) -> Response:
 def confirm(request: Request, id: Text, form_token: Text = "") -> Response:
     check_form(request, form_token)
     desk = api.desk_of(request)
-    desk.ask(desk.add_order(desk.uploads.find(id)))
+    desk.start(desk.add_order(desk.uploads.find(id)), client_of(request.scope))
     return RedirectResponse(link("/upload/adding", id=id), 303)
 
 
@@ -112,15 +132,17 @@ def adding(request: Request, id: Annotated[str, Query(max_length=100)]) -> Respo
     """Until it is in the store; then its page."""
     desk = api.desk_of(request)
     found = desk.uploads.find(id)
-    answer = desk.ask(desk.add_order(found))
-    if answer.is_there:
-        desk.uploads.added(id)
-        return RedirectResponse(link("/round", name=answer.result.document["round"]), 303)
+    answer = desk.look(desk.add_order(found))
+    if found.is_added:
+        return RedirectResponse(link("/round", name=found.about["round"]), 303)
+    if not answer.is_asked:
+        return RedirectResponse(link("/upload/preview", id=id), 303)
     return page(request, "adding.html", f"Adding {found.name}", "upload", upload=found, **progress(answer))
 
 
 @router.post("/upload/drop")
 def drop(request: Request, id: Text, form_token: Text = "") -> Response:
     check_form(request, form_token)
-    api.desk_of(request).uploads.drop(id)
+    desk = api.desk_of(request)
+    desk.drop(desk.uploads.find(id))
     return RedirectResponse("/upload", 303)

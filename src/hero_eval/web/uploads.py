@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
-import tempfile
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,10 +16,14 @@ from typing import IO, Any
 from hero_eval.errors import wrong
 from hero_eval.reading.exports.opening import JSON_ENDINGS
 from hero_eval.reading.tables import ENDINGS
+from hero_eval.web.scratch import Scratch
 from hero_eval.web.settings import MEGABYTE
 
 KINDS = tuple(dict.fromkeys((*ENDINGS, *JSON_ENDINGS)))
 MOST_PENDING = 8
+MOST_OF_ALL = 24
+"""Files that wait: of one client, and of all."""
+
 KEPT_FOR = 3600.0
 PIECE = 2**20
 LONGEST_NAME = 80
@@ -37,39 +40,51 @@ class Upload:
     came: float
     about: Mapping[str, Any] = field(default_factory=dict)
     is_added: bool = False
+    client: str = ""
 
 
 class Uploads:
     """Files that wait, in a folder of their own that goes when the server does."""
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, scratch: Scratch | None = None) -> None:
         self._largest = largest
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, Upload] = OrderedDict()
-        self._folder: Path | None = None
+        self._scratch = scratch or Scratch()
 
-    def take(self, name: str | None, stream: IO[bytes], about: Mapping[str, Any]) -> Upload:
+    def take(self, name: str | None, stream: IO[bytes], about: Mapping[str, Any], client: str = "") -> Upload:
         """Keep a file. E505 for a kind that is not taken, E504 for one that is too large."""
         safe = safe_name(name or "")
         id = secrets.token_urlsafe(16)
-        folder = self._home() / id
-        folder.mkdir(mode=0o700)
+        folder = self._scratch.folder(id)
         try:
             size = self._copy(stream, folder / safe)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        upload = Upload(id, folder / safe, (name or safe)[:200], size, time.monotonic(), about)
+        upload = Upload(id, folder / safe, (name or safe)[:200], size, time.monotonic(), about, client=client)
         with self._lock:
             self._waiting[id] = upload
-            late = [one for one in self._waiting.values() if time.monotonic() - one.came > KEPT_FOR]
-            while len(self._waiting) - len(late) > MOST_PENDING:
-                late.append(next(one for one in self._waiting.values() if one not in late))
-            for one in late:
-                del self._waiting[one.id]
-        for one in late:
+            gone = self._make_room(client)
+        for one in gone:
             shutil.rmtree(one.path.parent, ignore_errors=True)
         return upload
+
+    def _make_room(self, client: str) -> list[Upload]:
+        """Take out what waited too long, the oldest of who brings many, then the oldest of whoever has most."""
+        gone = [one for one in self._waiting.values() if time.monotonic() - one.came > KEPT_FOR]
+        left = [one for one in self._waiting.values() if one not in gone]
+        of_client = [one for one in left if one.client == client]
+        gone += of_client[: max(len(of_client) - MOST_PENDING, 0)]
+        left = [one for one in left if one not in gone]
+        while len(left) > MOST_OF_ALL:
+            counts = Counter(one.client for one in left)
+            oldest = max(left, key=lambda one: (counts[one.client], -one.came))
+            gone.append(oldest)
+            left.remove(oldest)
+        for one in gone:
+            del self._waiting[one.id]
+        return gone
 
     def find(self, id: str) -> Upload:
         """E506 if it went."""
@@ -83,11 +98,13 @@ class Uploads:
         """Say something else about it."""
         return self._put(replace(self.find(id), about=about))
 
-    def added(self, id: str) -> None:
+    def added(self, file: str) -> None:
         """It is in the store: the file goes, and what was said of it stays for a while."""
-        found = self.find(id)
-        if not found.is_added:
-            self._put(replace(found, is_added=True))
+        with self._lock:
+            found = next((one for one in self._waiting.values() if str(one.path) == file), None)
+            if found is not None:
+                self._waiting[found.id] = replace(found, is_added=True)
+        if found is not None:
             found.path.unlink(missing_ok=True)
 
     def _put(self, upload: Upload) -> Upload:
@@ -102,14 +119,7 @@ class Uploads:
             shutil.rmtree(found.path.parent, ignore_errors=True)
 
     def close(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _home(self) -> Path:
-        with self._lock:
-            if self._folder is None or not self._folder.is_dir():
-                self._folder = Path(tempfile.mkdtemp(prefix="hero-uploads-"))
-            return self._folder
+        self._scratch.close()
 
     def _copy(self, stream: IO[bytes], place: Path) -> int:
         size = 0
@@ -137,43 +147,3 @@ def safe_name(name: str) -> str:
         raise wrong("E505", f"{shown!r} is of a kind that is not taken. Taken are: {', '.join(KINDS)}.")
     stem = re.sub(r"[^a-z0-9_-]+", "-", base[: -len(ending)]).strip("-")[:LONGEST_NAME]
     return f"{stem or 'upload'}{ending}"
-
-
-def refuse_bombs(place: Path, most: int) -> None:
-    """E504 for a packed file that would unpack to more than `most` bytes."""
-    name = place.name
-    if name.endswith(".gz"):
-        _count_gzip(place, most)
-    elif name.endswith(".eval"):
-        _count_zip(place, most)
-
-
-def _count_gzip(place: Path, most: int) -> None:
-    import gzip
-    import zlib
-
-    size = 0
-    try:
-        with gzip.open(place) as stream:
-            while piece := stream.read(PIECE):
-                size += len(piece)
-                if size > most:
-                    raise _unpacks_to_more(most)
-    except (OSError, EOFError, zlib.error):
-        return  # damaged: the reader says how
-
-
-def _count_zip(place: Path, most: int) -> None:
-    import zipfile
-
-    try:
-        with zipfile.ZipFile(place) as packed:
-            size = sum(one.file_size for one in packed.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return
-    if size > most:
-        raise _unpacks_to_more(most)
-
-
-def _unpacks_to_more(most: int) -> Exception:
-    return wrong("E504", f"the file unpacks to more than {most / MEGABYTE:g} MB. Add it by `hero add` on the server.")
