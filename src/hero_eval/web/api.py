@@ -251,7 +251,7 @@ def job(request: Request, id: Id) -> Any:
     return job_document(found)
 
 
-@router.delete("/job", status_code=204)
+@router.delete("/job", status_code=204, response_model=None)
 def stop(request: Request, id: Id) -> None:
     """Stop a piece of work, whether it waits or runs."""
     desk = desk_of(request)
@@ -334,7 +334,7 @@ def confirm(request: Request, id: Id) -> Any:
     return started(request, desk.add_order(desk.uploads.find(id)))
 
 
-@router.delete("/upload", status_code=204)
+@router.delete("/upload", status_code=204, response_model=None)
 def drop(request: Request, id: Id) -> None:
     """Throw it away, and stop whatever is done with it."""
     desk = desk_of(request)
