@@ -15,6 +15,7 @@ import hero_eval as hero
 from hero_eval.methods import hero3 as hero3_module
 from hero_eval.model.between import (
     DRIFT_FREEDOM,
+    SIZE_SCALE,
     SIZES,
     TYPICAL,
     gold_shift,
@@ -112,7 +113,7 @@ def test_one_past_round_leaves_the_drift_at_its_prior() -> None:
     drift = learn_drift(levels_of(past, current))
     assert not drift.known
     assert drift.counts
-    assert drift.size == pytest.approx(1.0, abs=0.05)  # the root mean square of a half-normal distribution of scale 1
+    assert drift.size == pytest.approx(SIZE_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
     assert drift.sizes is SIZES
 
 

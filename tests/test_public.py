@@ -684,7 +684,7 @@ def test_methods_side_by_side_are_the_methods(pair: Pair) -> None:
     """The comparison would show other numbers than the methods themselves."""
     comparison = hero.compare_methods(pair.current, pair.history)
     assert list(comparison.estimates)[:5] == list(METHODS)
-    assert not comparison.skipped
+    assert set(comparison.skipped) == {"ppi", "balanced"}  # the current round has no gold
     for method in METHODS:
         alone = hero.estimate_rate(pair.current, pair.history, **options_of(method))
         assert comparison[method].value == pytest.approx(alone.value, abs=1e-12)
@@ -696,7 +696,7 @@ def test_methods_that_cannot_run_say_why(pair: Pair) -> None:
     bare = round_of(pair.drawn.current_labels, prefix="c")
     alone = hero.compare_methods(bare)
     assert set(alone.estimates) == {"majority_vote", "dawid_skene"}
-    assert all("history" in why for why in alone.skipped.values())
+    assert all("history" in why or "gold" in why for why in alone.skipped.values())
     assert "hero1" in alone.skipped
     without = hero.compare_methods(bare, pair.history)
     assert "covariates" in without.skipped["hero2"]

@@ -39,7 +39,8 @@ def hero2(evidence: Evidence) -> Fit:
     columns = evidence.covariates
     assert columns is not None
     carried, ready, control, root = _tilted(evidence)
-    inside = edge_point(root.rates, evidence.current.total) if root.on_edge else root.rates
+    edge = root.touches_edge(evidence.current.total)
+    inside = edge_point(root.rates, evidence.current.total) if edge else root.rates
     current, by_reliability, by_mean, paper = _influences(evidence, carried, ready, control, inside)
     return Fit(
         rates=root.rates,
@@ -48,7 +49,7 @@ def hero2(evidence: Evidence) -> Fit:
         history=by_reliability + by_mean,
         paper=paper,
         by_mean=by_mean,
-        on_edge=root.on_edge,
+        on_edge=edge,
         report=carried.learned.report,
         findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, _penalty(evidence))),
     )
@@ -59,7 +60,8 @@ def _on_counts(evidence: Evidence, counted: CountedCovariates) -> Fit:
     asked = counted_penalty(evidence)
     tilt = counted_tilt(evidence, counted, asked)
     root = tilt.root
-    inside = edge_point(root.rates, evidence.current.total) if root.on_edge else root.rates
+    edge = root.touches_edge(evidence.current.total)
+    inside = edge_point(root.rates, evidence.current.total) if edge else root.rates
     current, history, paper = counted_influences(evidence, counted, tilt, inside)
     ready = tilt.ready
     dropped = Dropped(ready.kept, ready.constant, ready.collinear, ready.absent)
@@ -74,7 +76,7 @@ def _on_counts(evidence: Evidence, counted: CountedCovariates) -> Fit:
         current=current,
         history=history,
         paper=paper,
-        on_edge=root.on_edge,
+        on_edge=edge,
         report=tilt.carried.learned.report,
         findings=tuple(found),
     )

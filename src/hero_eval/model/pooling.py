@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize
-
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PSEUDO_GROUP = 2.0
@@ -174,6 +172,8 @@ def overdispersion(sums: Floats, squares: Floats) -> Floats:
     pairs of labels by the same labeler. Solved for a diagonal V that is not negative, with the pairs taken at the lower
     end of what chance leaves open: labelers are told apart where the labels show that they differ.
     """
+    from scipy import optimize  # slow to load, and only crowds need it
+
     pairs = np.einsum("ja,ja->a", sums, sums) - np.einsum("jaa->a", squares)
     weight = np.einsum("jab,jab->ab", squares, squares)
     scale = np.sqrt(np.maximum(np.diag(weight), 1e-300))

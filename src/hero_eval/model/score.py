@@ -15,6 +15,7 @@ from hero_eval.model.patterns import Bools, Floats, dot
 
 _TINY = 1e-150  # its square is still a number
 _MAX_STEPS = 200
+_NO_ITEM = 1e-3
 EDGE_ITEMS = 0.5  # with less than half an item of a class, its labels cannot tell how rare it is
 
 
@@ -29,6 +30,10 @@ class Root:
     @property
     def on_edge(self) -> bool:
         return bool(self.at_edge.any())
+
+    def touches_edge(self, n_items: float) -> bool:
+        """Whether some class has not a thousandth of an item: as good as none, and its influences tell as little."""
+        return self.on_edge or float(self.rates.min()) * n_items < _NO_ITEM
 
 
 def relative_likelihood(log_likelihood: Floats) -> Floats:
