@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PSEUDO_GROUP = 2.0
