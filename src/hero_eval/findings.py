@@ -48,6 +48,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F309": ("warning", "outside the usual interval's safe region"),
     "F310": ("warning", "how far rounds drift is not known"),
     "F311": ("warning", "the interval asked for leaves drift between rounds out"),
+    "F316": ("note", "how much of the drift two models share is not known"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),

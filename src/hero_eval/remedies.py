@@ -97,6 +97,7 @@ FINDINGS: Mapping[str, str] = {
     "F309": "Nothing, if the profile interval was used; else take the interval as a lower bound of the doubt.",
     "F310": "Have an expert answer some items of the current round; keep two or more past rounds with gold apart.",
     "F311": "Leave `interval` out, or ask for `influence`.",
+    "F316": "Keep past rounds of two or more models on the same prompts, with gold in both.",
     "F401": "Nothing, unless you expected the column to vary.",
     "F402": "Nothing; fill the gaps if there are many.",
     "F403": "Use `hero1`. Without `method=` that is done for you.",

@@ -91,12 +91,12 @@ def learn_drift(fit: LevelFit) -> Drift:
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     heights = np.zeros(len(SIZES))
     if len(names) >= 2:
-        offset, gold, counts = _gold_rows(fit, rows.known)
+        offset, gold, counts = gold_rows(fit, rows.known)
         heights = np.array([_marginal(offset, gold, number, counts, size) for size in SIZES])
     return drift_of(heights, len(names))
 
 
-def _gold_rows(fit: LevelFit, use: Bools) -> tuple[Floats, Ints, Floats]:
+def gold_rows(fit: LevelFit, use: Bools) -> tuple[Floats, Ints, Floats]:
     """Of rows with gold: their class logits by labels alone, their gold, and as how many items they count."""
     patterns = fit.rows.patterns
     return np.log(label_shares(fit)[use]), patterns.gold[use], patterns.counts[use]
@@ -119,8 +119,8 @@ def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
     use = rows.known & rows.is_current
     if size == 0.0 or not use.any():
         return np.zeros(rows.n_classes - 1), 0.0
-    offset, gold, counts = _gold_rows(fit, use)
-    at, _, hessian = _peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
+    offset, gold, counts = gold_rows(fit, use)
+    at, _, hessian = peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
     return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
 
 
@@ -171,14 +171,12 @@ def _marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: fl
     design[np.arange(len(gold)), number + 1] = 1.0
     precision = np.full(n_rounds + 1, size**-2.0)
     precision[0] = 1e-4
-    _, height, hessian = _peak(offset, gold, counts, design, precision)
+    _, height, hessian = peak(offset, gold, counts, design, precision)
     _, log_determinant = np.linalg.slogdet(hessian)
     return float(height - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum())
 
 
-def _peak(
-    offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats
-) -> tuple[Floats, float, Floats]:
+def peak(offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats) -> tuple[Floats, float, Floats]:
     """The most probable shifts (K-1, m) of the class logits, how probable, and the information there.
 
     A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from hero_eval.confidence import resampled
 from hero_eval.estimate import Estimate, Source
 from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
-from hero_eval.targets.intervals import edge_floor, interval_kind
+from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, is_sound, reading_by
 from hero_eval.targets.question import History, Options, Question, ask, require_round, unique
-from hero_eval.targets.rate import headline, rate_contrast
+from hero_eval.targets.readings import Combined, Reading, difference_of
 
 
 def estimate_difference(
@@ -43,43 +41,56 @@ def estimate_difference(
     for side in (a, b):
         require_round(side)
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
-    question = ask([a, b], history, options)
-    fits = question.fits()
-    one, other = (
-        headline(question, current, fit, positive) for current, fit in zip(question.currents, fits, strict=True)
-    )
-    kind, remark = interval_kind(question, fits, question.currents, linear=False)
-    findings = unique([*one.findings, *other.findings, *_pairing(question), *remark])
-    low, high = one.bounds
-    value, influence = one.value - other.value, one.influence - other.influence
-    curve = None
-    if kind == "bootstrap":
-        contrast = rate_contrast(question, positive)
-        drawn = question.replicates.rates
-        curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.skewness())
-    difference = question.finish(
-        "difference",
-        f"difference in {one.what}",
-        value,
-        centre=one.centre - other.centre,
-        influence=influence,
-        kind=kind,
-        curve=curve,
-        n_items=one.n_items + other.n_items,
-        fit=fits[0],
-        findings=findings,
-        bounds=(low - high, high - low),
-        logit=False,
-        floor=_floor(one, other) if any(fit.on_edge for fit in fits) else 0.0,
-    )
+    readings, chosen = _readings(a, b, history, options, positive)
+    whole = Combined(readings)
+    question, fits = readings[-1].question, readings[-1].fits
+    one, other = readings[-1].sides
+    difference = difference_of(whole)
+    found = [*difference.findings, *chosen.findings, *_pairing(question), *_shared_drift(whole)]
+    difference = replace(difference, findings=unique(found))
+    if len(readings) > 1:
+        difference = replace(difference, method=BOTH)
     worst = next((fit.report for fit in fits if fit.report is not None and not fit.report.converged), fits[0].report)
     source = Source((a, b), question.reliability or history)
     return replace(difference, em=worst, distribution={"a": one, "b": other}, source=source)
 
 
-def _floor(one: Estimate, other: Estimate) -> float:
-    """The least standard error of a difference of which a side lies on the edge."""
-    return math.hypot(*(edge_floor(side.centre, side.bounds, side.n_items) for side in (one, other)))
+def _readings(
+    a: Round, b: Round, history: History, options: Options, positive: object
+) -> tuple[list[Reading], Choosing]:
+    """The method asked for or chosen; or two of them, the one that counts more last."""
+    chosen = Choosing(positive)
+    question = ask([a, b], history, options, best=chosen)
+    last = Reading(question, 1.0, positive)
+    if chosen.name != BOTH or question.reliability is None:
+        return [last], chosen
+    first = reading_by("hero1", (a, b), question.reliability, options, positive)
+    if not is_sound(first):
+        why = "history has gold; hero1 has nothing sure to say here, so hero3 stands alone"
+        return [replace(last, question=replace(question, why=why))], replace(chosen, findings=())
+    readings = [one.weighing(WEIGHTS[one.question.method.name]) for one in (first, last)]
+    return readings, chosen if chosen.findings else replace(chosen, findings=(_both(readings, chosen.why),))
+
+
+def _both(readings: Sequence[Reading], why: str) -> Finding:
+    each = {one.question.method.name: one.value for one in readings}
+    said = " and ".join(f"{name} {value:+.4f}" for name, value in each.items())
+    message = (
+        f"{why}: the difference is the mean of {said}, hero3 counting twice; the two rates beside it are those of hero3"
+    )
+    return Finding("F306", message, {"differences": each, "weights": dict(WEIGHTS)})
+
+
+def _shared_drift(whole: Combined) -> list[Finding]:
+    """Whether past rounds showed how much of their drift two models share."""
+    drift = whole.drift
+    if drift is None or drift.known or not drift.own.counts:
+        return []
+    message = (
+        "no two past rounds with gold share items and labelers, so that nothing shows how much of their drift two models "
+        "share: the interval takes each to drift by itself"
+    )
+    return [Finding("F316", message, {"drift_sd": drift.own.size, "pairs": drift.n_pairs})]
 
 
 def _pairing(question: Question) -> list[Finding]:
