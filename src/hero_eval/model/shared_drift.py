@@ -2,8 +2,8 @@
 
 In round r of batch g (rounds of the same prompts and labelers) the class logits of every item, given its labels, are
 off by c_g + e_r. A difference of two rounds of one batch is touched by their own parts e, and by the common part c only
-as far as a shift moves the two rates by different amounts. The standard deviations of both parts have half-normal priors
-and a posterior on a grid, as in `between`: gold of past rounds shows them, the mean of all shifts left free.
+as far as a shift moves the two rates by different amounts. The standard deviations of both parts have half-normal
+priors and a posterior on a grid, as in `between`: gold of past rounds shows them, the mean of all shifts left free.
 
 Own drift shows where some batch has two rounds with gold; a second batch tells the common part from it. Where each past
 round is a batch of its own nothing tells the parts apart, and all drift is taken for own: differences are then as
@@ -26,6 +26,7 @@ from hero_eval.model.patterns import Floats, Ints
 
 OWN_SCALE = 1.0
 """Of the half-normal priors, on the class-logit scale: with it intervals of real pairs of models cover."""
+_COARSE: Floats = SIZES[::2]  # of two parts at once: the square of as many sizes would take long
 _FREE = 1e-4  # the precision of the shifts' mean
 
 
@@ -85,16 +86,18 @@ def learn_shared_drift(seen: GoldShares, batch: Ints, alone: Drift) -> SharedDri
     if len(sizes) == 1:
         heights = np.array([_height(seen, [number], [size]) for size in SIZES])
         return SharedDrift(_posterior(heights, len(names)), prior_drift(), True, n_pairs)
-    prior = np.log(prior_drift().weights)
+    prior = np.log(_posterior(np.zeros(len(_COARSE)), 0, _COARSE).weights)
     grouped = of_round[number]
-    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in SIZES] for own in SIZES])
+    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in _COARSE] for own in _COARSE])
     by_own, by_common = logsumexp(joint + prior, axis=1), logsumexp(joint + prior[:, None], axis=0)
-    return SharedDrift(_posterior(by_own, len(names)), _posterior(by_common, len(sizes)), True, n_pairs)
+    return SharedDrift(
+        _posterior(by_own, len(names), _COARSE), _posterior(by_common, len(sizes), _COARSE), True, n_pairs
+    )
 
 
-def _posterior(heights: Floats, n_rounds: int) -> Drift:
-    joint = heights - 0.5 * (SIZES / OWN_SCALE) ** 2 + np.log(np.gradient(SIZES))
-    return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds)
+def _posterior(heights: Floats, n_rounds: int, sizes: Floats = SIZES) -> Drift:
+    joint = heights - 0.5 * (sizes / OWN_SCALE) ** 2 + np.log(np.gradient(sizes))
+    return Drift(sizes, np.exp(joint - logsumexp(joint)), n_rounds)
 
 
 def _height(seen: GoldShares, numbers: Sequence[Ints], sizes: Sequence[float]) -> float:

@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from hero_eval.engines.counting import is_large
+from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
+from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
 from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, is_sound, reading_by
 from hero_eval.targets.question import History, Options, Question, ask, require_round, unique
@@ -34,14 +37,30 @@ def estimate_difference(
     groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
-    """Rate of A minus rate of B. The two rates are in `.distribution` as 'a' and 'b'."""
+    """Rate of A minus rate of B. The two rates are in `.distribution` as 'a' and 'b'.
+
+    Without a method, and with two or more past rounds with gold, readings by hero1 and hero3 are averaged
+    (`method="hero1+hero3"`), unless pairs of past rounds show that one of them alone is better. The two rates are then
+    those of hero3.
+    """
+    both = method == BOTH
     options = Options(
-        method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
+        None if both else method,
+        covariates,
+        text,
+        penalty,
+        level,
+        interval,
+        cluster,
+        replicates,
+        seed,
+        groups=groups,
+        progress=progress,
     )
     for side in (a, b):
         require_round(side)
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
-    readings, chosen = _readings(a, b, history, options, positive)
+    readings, chosen = _readings(a, b, history, options, Choosing(positive, both))
     whole = Combined(readings)
     question, fits = readings[-1].question, readings[-1].fits
     one, other = readings[-1].sides
@@ -56,10 +75,12 @@ def estimate_difference(
 
 
 def _readings(
-    a: Round, b: Round, history: History, options: Options, positive: object
+    a: Round, b: Round, history: History, options: Options, chosen: Choosing
 ) -> tuple[list[Reading], Choosing]:
     """The method asked for or chosen; or two of them, the one that counts more last."""
-    chosen = Choosing(positive)
+    positive = chosen.positive
+    if chosen.asked:
+        _refuse_both(history, options)
     question = ask([a, b], history, options, best=chosen)
     last = Reading(question, 1.0, positive)
     if chosen.name != BOTH or question.reliability is None:
@@ -72,12 +93,23 @@ def _readings(
     return readings, chosen if chosen.findings else replace(chosen, findings=(_both(readings, chosen.why),))
 
 
+def _refuse_both(history: History, options: Options) -> None:
+    """Why both methods asked for by name cannot answer."""
+    past = () if history is None else history_rounds(history)
+    n_gold = sum(one.n_gold > 0 for one in past)
+    if n_gold < 2:
+        raise wrong("E206", f"{BOTH} needs two past rounds with gold or more, and {n_gold} has any: use hero3")
+    given = [name for name in ("covariates", "text", "penalty", "groups", "interval") if getattr(options, name)]
+    if given:
+        raise wrong("E204", f"{BOTH} takes no {' or '.join(given)}: use hero3, or leave it out")
+    if is_large([*past]):
+        raise wrong("E211", f"{BOTH} needs items one by one; a past round is kept without them: use hero1")
+
+
 def _both(readings: Sequence[Reading], why: str) -> Finding:
     each = {one.question.method.name: one.value for one in readings}
-    said = " and ".join(f"{name} {value:+.4f}" for name, value in each.items())
-    message = (
-        f"{why}: the difference is the mean of {said}, hero3 counting twice; the two rates beside it are those of hero3"
-    )
+    said = " and ".join(f"{name} {value:+.4f} (weighing {WEIGHTS[name]:g})" for name, value in each.items())
+    message = f"{why}: the difference is the mean of {said}; the two rates beside it are those of hero3"
     return Finding("F306", message, {"differences": each, "weights": dict(WEIGHTS)})
 
 
@@ -87,8 +119,8 @@ def _shared_drift(whole: Combined) -> list[Finding]:
     if drift is None or drift.known or not drift.own.counts:
         return []
     message = (
-        "no two past rounds with gold share items and labelers, so that nothing shows how much of their drift two models "
-        "share: the interval takes each to drift by itself"
+        "no two past rounds with gold share items and labelers, so that nothing shows how much of their drift two "
+        "models share: the interval takes each to drift by itself"
     )
     return [Finding("F316", message, {"drift_sd": drift.own.size, "pairs": drift.n_pairs})]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from hero_eval.confidence import resampled
+from hero_eval.confidence import NoSurer, resampled
 from hero_eval.engines.counting import count, is_large
 from hero_eval.estimate import Estimate, Influence, Part
 from hero_eval.methods.registry import Fit
@@ -40,6 +40,7 @@ from hero_eval.targets.rate import class_scores, headline, positive_of, rate_con
 TOGETHER = 0.5
 """Two rounds that share so much of the smaller one's items and labelers were labeled together: they are one batch."""
 _LEAST_SHARE = 1e-12
+_SCARCE = ("F307", "F309")  # some class has no gold, or next to none: what was not seen bounds the rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +216,7 @@ def difference_of(whole: Combined) -> Estimate:
         contrast = rate_contrast(question, last.positive)
         curve = resampled((drawn[0] - drawn[1]) @ contrast, whole.value, influence.skewness())
     low, high = one.bounds
-    return question.finish(
+    difference = question.finish(
         "difference",
         f"difference in {one.what}",
         whole.value,
@@ -230,6 +231,11 @@ def difference_of(whole: Combined) -> Estimate:
         logit=False,
         floor=_floor(one, other) if any(fit.on_edge for fit in last.fits) else 0.0,
     )
+    lacking = any(finding.code in _SCARCE for finding in difference.findings)
+    if not lacking or kind != "influence" or not math.isfinite(whole.value):
+        return difference
+    values = one.value, other.value
+    return replace(difference, curve=NoSurer(difference.curve, one.curve, other.curve, values, difference.bounds))
 
 
 def _floor(one: Estimate, other: Estimate) -> float:
