@@ -24,8 +24,9 @@ from hero_eval.model.between import SIZES, Drift, gold_rows, left_of, mean_slope
 from hero_eval.model.levels import LevelFit
 from hero_eval.model.patterns import Floats, Ints
 
-OWN_SCALE = 1.0
-"""Of the half-normal priors, on the class-logit scale: with it intervals of real pairs of models cover."""
+OWN_SCALE, COMMON_SCALE = 1.0, 0.5
+"""Of the half-normal priors, on the class-logit scale. With the first intervals of real pairs of models cover; the
+second is smaller, so that what pairs leave open counts as own, and an interval is rather too long."""
 _COARSE: Floats = SIZES[::2]  # of two parts at once: the square of as many sizes would take long
 _FREE = 1e-4  # the precision of the shifts' mean
 
@@ -85,18 +86,24 @@ def learn_shared_drift(seen: GoldShares, batch: Ints, alone: Drift) -> SharedDri
         return SharedDrift(alone, no_drift(len(names)), False, 0)
     if len(sizes) == 1:
         heights = np.array([_height(seen, [number], [size]) for size in SIZES])
-        return SharedDrift(_posterior(heights, len(names)), prior_drift(), True, n_pairs)
-    prior = np.log(_posterior(np.zeros(len(_COARSE)), 0, _COARSE).weights)
+        common = _posterior(0.0 * heights, 1, scale=COMMON_SCALE)
+        return SharedDrift(_posterior(heights, len(names)), common, True, n_pairs)
+    own_prior, common_prior = (
+        np.log(_posterior(np.zeros(len(_COARSE)), 0, _COARSE, scale).weights) for scale in (OWN_SCALE, COMMON_SCALE)
+    )
     grouped = of_round[number]
     joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in _COARSE] for own in _COARSE])
-    by_own, by_common = logsumexp(joint + prior, axis=1), logsumexp(joint + prior[:, None], axis=0)
+    by_own, by_common = logsumexp(joint + common_prior, axis=1), logsumexp(joint + own_prior[:, None], axis=0)
     return SharedDrift(
-        _posterior(by_own, len(names), _COARSE), _posterior(by_common, len(sizes), _COARSE), True, n_pairs
+        _posterior(by_own, len(names), _COARSE),
+        _posterior(by_common, len(sizes), _COARSE, COMMON_SCALE),
+        True,
+        n_pairs,
     )
 
 
-def _posterior(heights: Floats, n_rounds: int, sizes: Floats = SIZES) -> Drift:
-    joint = heights - 0.5 * (sizes / OWN_SCALE) ** 2 + np.log(np.gradient(sizes))
+def _posterior(heights: Floats, n_rounds: int, sizes: Floats = SIZES, scale: float = OWN_SCALE) -> Drift:
+    joint = heights - 0.5 * (sizes / scale) ** 2 + np.log(np.gradient(sizes))
     return Drift(sizes, np.exp(joint - logsumexp(joint)), n_rounds)
 
 
