@@ -327,7 +327,9 @@ def write_page() -> None:
 
 def sections(rows: Sequence[Row], markers: Any) -> dict[str, str]:
     by_rate = {f"gold rate {rate:g}": rate_tables(rows, rate, markers) for rate in RATES}
-    differences = rate_tables(read(DIFFERENCES), DIFFERENCE_RATE, markers, DIFFERENCE_METHODS, "pairs")
+    differences = rate_tables(
+        read(DIFFERENCES) if DIFFERENCES.exists() else [], DIFFERENCE_RATE, markers, DIFFERENCE_METHODS, "pairs"
+    )
     return {"one past round": one_past_table(read(ONE_PAST), markers), "differences": differences, **by_rate}
 
 
