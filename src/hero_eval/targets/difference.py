@@ -14,7 +14,7 @@ from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
 from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
-from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, is_sound, reading_by
+from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, sound_reading
 from hero_eval.targets.question import History, Options, Question, ask, require_round, unique
 from hero_eval.targets.readings import Combined, Reading, difference_of
 
@@ -60,7 +60,7 @@ def estimate_difference(
     for side in (a, b):
         require_round(side)
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
-    readings, chosen = _readings(a, b, history, options, Choosing(positive, both))
+    readings, chosen = _readings(a, b, history, options, Choosing((a, b), positive, both))
     whole = Combined(readings)
     question, fits = readings[-1].question, readings[-1].fits
     one, other = readings[-1].sides
@@ -85,8 +85,8 @@ def _readings(
     last = Reading(question, 1.0, positive)
     if chosen.name != BOTH or question.reliability is None:
         return [last], chosen
-    first = reading_by("hero1", (a, b), question.reliability, options, positive)
-    if not is_sound(first):
+    first = sound_reading("hero1", (a, b), question.reliability, options, positive)
+    if first is None:
         why = "history has gold; hero1 has nothing sure to say here, so hero3 stands alone"
         return [replace(last, question=replace(question, why=why))], replace(chosen, findings=())
     readings = [one.weighing(WEIGHTS[one.question.method.name]) for one in (first, last)]

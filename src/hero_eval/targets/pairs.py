@@ -9,13 +9,14 @@ apart that err by less.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from hero_eval.engines.counting import is_large
+from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
 from hero_eval.model.em import EMOptions
@@ -24,7 +25,8 @@ from hero_eval.reliability import Reliability, fit_with
 from hero_eval.round import Round
 from hero_eval.targets.choice import LEAST_GOLD, MOST_LABELS, Choice, best_with_gold, figures, told_figures
 from hero_eval.targets.question import Options, ask
-from hero_eval.targets.readings import Combined, Reading, batch_numbers, difference_of, read_contrast
+from hero_eval.targets.rate import class_scores, positive_of
+from hero_eval.targets.readings import Combined, Reading, batch_numbers, difference_of
 from hero_eval.targets.replay import DEFAULT, LEAST_ROUNDS, Play, Quantity, Rivalry, Seen, gold_seen, rival
 
 BOTH = "hero1+hero3"
@@ -42,6 +44,7 @@ _DOUBTS = ("F104", "F210", "F301", "F302", "F303")
 class Choosing:
     """Chooses for two rounds as `ask` wants it, and remembers what it chose and why."""
 
+    currents: tuple[Round, ...]
     positive: object = None
     asked: bool = False
     """Both methods were asked for by name."""
@@ -71,14 +74,15 @@ class Choosing:
     def _by_pairs(
         self, past: Sequence[Round], classes: tuple[str, ...], options: Options, em: EMOptions, shrinkage: float
     ) -> tuple[str, str]:
-        contrast = read_contrast(past, classes, self.positive)
+        named = positive_of(classes, [*self.currents, *past], self.positive)
+        contrast = np.isin(np.array(classes), named).astype(float) if named else class_scores(classes, None)
         if contrast is None:
             return DEFAULT, "history has gold; without a positive class past pairs cannot be compared"
         quantity = Quantity("difference", contrast, (float(contrast.min()), float(contrast.max())))
         pairs, lack = pairs_to_play(past, classes, quantity)
         if not pairs:
             return BOTH, f"history has gold; {lack}, so readings by hero1 and hero3 are averaged"
-        play = PairPlay(past, classes, quantity, options, em, shrinkage, self.positive)
+        play = PairPlay(past, classes, quantity, options, em, shrinkage, named or None)
         plays = [one for pair in pairs for one in play(*pair)]
         name, why = choice_of(plays, len(pairs))
         methods = (*WEIGHTS, BOTH)
@@ -184,7 +188,15 @@ class PairPlay:
         others = tuple(one for place, one in enumerate(self.past) if place not in (i, j))
         history = fit_with(others, self.em, self.classes, shrinkage=self.shrinkage)
         rounds = self.past[i].without_gold(), self.past[j].without_gold()
-        readings = [reading_by(name, rounds, history, self.options, self.positive) for name in WEIGHTS]
+        try:
+            readings = [reading_by(name, rounds, history, self.options, self.positive) for name in WEIGHTS]
+            sides = [reading.sides for reading in readings]
+        except HeroError as error:
+            if error.exit_code != 3:
+                raise
+            return []  # what the others leave as history does not support an answer
+        if not all(math.isfinite(side.value) for pair in sides for side in pair):
+            return []
         seen = pair_seen(self.past[i], self.past[j], self.classes, self.quantity)
         name = f"{self.past[i].name} - {self.past[j].name}"
         plays = [
@@ -200,9 +212,6 @@ def _play(name: str, method: str, estimate: Estimate, seen: Seen) -> Play:
     return Play(name, method, "difference", estimate.value, low, high, estimate.level, estimate.bounds, seen)
 
 
-Best = Callable[[Sequence[Round], tuple[str, ...], Options, EMOptions, float], Choice]
-
-
 def reading_by(
     method: str, rounds: Sequence[Round], history: Reliability, options: Options, positive: object
 ) -> Reading:
@@ -214,7 +223,19 @@ def reading_by(
     return Reading(ask(list(rounds), history, options, best=best), 1.0, positive)
 
 
-def is_sound(reading: Reading) -> bool:
-    """Whether a reading may be averaged with another: it has a value and nothing speaks against its assumptions."""
+def sound_reading(
+    method: str, rounds: Sequence[Round], history: Reliability, options: Options, positive: object
+) -> Reading | None:
+    """A reading that may be averaged with another: it has a value, and nothing says that it rests on too little."""
+    try:
+        found = reading_by(method, rounds, history, options, positive)
+        return found if _is_sound(found) else None
+    except HeroError as error:
+        if error.exit_code != 3:
+            raise
+        return None
+
+
+def _is_sound(reading: Reading) -> bool:
     codes = {one.code for side in reading.sides for one in side.findings}
     return math.isfinite(reading.value) and math.isfinite(reading.influence.variance()) and not codes & set(_DOUBTS)

@@ -20,6 +20,7 @@ from hero_eval.estimate import Estimate, Influence, Part
 from hero_eval.methods.registry import Fit
 from hero_eval.methods.stage_b import carry
 from hero_eval.model.between import gold_shift
+from hero_eval.model.em import gold_counts
 from hero_eval.model.history import HistoryFit
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.shared_drift import (
@@ -33,14 +34,13 @@ from hero_eval.model.shared_drift import (
     prior_drift,
 )
 from hero_eval.round import Round
-from hero_eval.targets.intervals import edge_floor, interval_kind
+from hero_eval.targets.intervals import SAFE_GOLD, edge_floor, interval_kind
 from hero_eval.targets.question import Question, unique
-from hero_eval.targets.rate import class_scores, headline, positive_of, rate_contrast
+from hero_eval.targets.rate import headline, rate_contrast
 
 TOGETHER = 0.5
 """Two rounds that share so much of the smaller one's items and labelers were labeled together: they are one batch."""
 _LEAST_SHARE = 1e-12
-_SCARCE = ("F307", "F309")  # some class has no gold, or next to none: what was not seen bounds the rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,24 +231,23 @@ def difference_of(whole: Combined) -> Estimate:
         logit=False,
         floor=_floor(one, other) if any(fit.on_edge for fit in last.fits) else 0.0,
     )
-    lacking = any(finding.code in _SCARCE for finding in difference.findings)
-    if not lacking or kind != "influence" or not math.isfinite(whole.value):
+    if not _lacks_gold(question) or kind != "influence" or not math.isfinite(whole.value):
         return difference
     values = one.value, other.value
     return replace(difference, curve=NoSurer(difference.curve, one.curve, other.curve, values, difference.bounds))
 
 
+def _lacks_gold(question: Question) -> bool:
+    """Whether some class has no gold, or next to none: what was not seen then bounds the rates."""
+    if question.reliability is None:
+        return False
+    _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+    return bool(by_class.min() < SAFE_GOLD)
+
+
 def _floor(one: Estimate, other: Estimate) -> float:
     """The least standard error of a difference of which a side lies on the edge."""
     return math.hypot(*(edge_floor(side.centre, side.bounds, side.n_items) for side in (one, other)))
-
-
-def read_contrast(past: Sequence[Round], classes: tuple[str, ...], positive: object) -> Floats | None:
-    """(K,) what each class counts for in the headline of rounds like these; None where nothing is asked for."""
-    named = positive_of(classes, past, positive)
-    if named:
-        return np.isin(np.array(classes), named).astype(float)
-    return class_scores(classes, None)
 
 
 def batch_numbers(rounds: Sequence[Round]) -> Ints:
