@@ -208,7 +208,9 @@ class NoSurer:
 
     def quantile(self, p: float) -> float:
         a, b = self.values
-        reach = math.hypot(self.one.quantile(p) - a, self.other.quantile(1.0 - p) - b)
+        tail = round(min(p, 1.0 - p), 12)  # the same on both sides, to the last digit
+        below, above = (tail, 1.0 - tail) if p < 0.5 else (1.0 - tail, tail)
+        reach = math.hypot(self.one.quantile(below) - a, self.other.quantile(above) - b)
         low, high = self.bounds
         if p < 0.5:
             return max(min(self.inner.quantile(p), a - b - reach), low)
