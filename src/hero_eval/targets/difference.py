@@ -116,7 +116,7 @@ def _both(readings: Sequence[Reading], why: str) -> Finding:
 def _shared_drift(whole: Combined) -> list[Finding]:
     """Whether past rounds showed how much of their drift two models share."""
     drift = whole.drift
-    if drift is None or drift.known or not drift.own.counts:
+    if drift is None or drift.known or not drift.own.known or not drift.own.counts:
         return []
     message = (
         "no two past rounds with gold share items and labelers, so that nothing shows how much of their drift two "

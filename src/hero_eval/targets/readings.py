@@ -19,7 +19,7 @@ from hero_eval.engines.counting import count, is_large
 from hero_eval.estimate import Estimate, Influence, Part
 from hero_eval.methods.registry import Fit
 from hero_eval.methods.stage_b import carry
-from hero_eval.model.between import gold_shift
+from hero_eval.model.between import gold_shift, no_drift
 from hero_eval.model.em import gold_counts
 from hero_eval.model.history import HistoryFit
 from hero_eval.model.patterns import Floats, Ints, Patterns
@@ -108,6 +108,14 @@ class Reading:
         past = () if self.question.reliability is None else self.question.reliability.rounds
         return batch_numbers([*past, *(current.round for current in self.question.currents)])
 
+    @property
+    def shown_before(self) -> bool:
+        """Whether a past round with gold was labeled together with the two, so that what they share is in the fit."""
+        past = () if self.question.reliability is None else self.question.reliability.rounds
+        return any(
+            one.n_gold > 0 and number == self.batches[-1] for one, number in zip(past, self.batches, strict=False)
+        )
+
     @cached_property
     def drift_sides(self) -> tuple[Side, Side]:
         """How far drift may have moved each of the two rates."""
@@ -127,7 +135,7 @@ class Reading:
         rows, drift = fit.levels.rows, fit.between.drift
         together = self.batches[-1] == self.batches[-2]
         if not drift.counts or not together:
-            return Side(fit.between.slopes(), SharedDrift(drift, drift, not drift.counts, 0))
+            return Side(fit.between.slopes(), SharedDrift(drift, no_drift(drift.n_rounds), True, 0))
         shared = learn_shared_drift(past_shares(fit.levels), self.batches[:-2], drift)
         has_gold = not fit.over_both and bool((rows.known & rows.is_current).any())
         information = gold_shift(fit.levels, drift.size)[1] if has_gold and shared.known else 0.0
@@ -199,9 +207,9 @@ class Combined:
         moves = math.fsum(one.weight**2 * one.own_variance for one in self.readings)
         sides = [one.drift_sides for one in self.readings]
         weights = [one.weight for one in self.readings]
-        past, (a, b) = set(last.batches[:-2].tolist()), last.batches[-2:].tolist()
+        a, b = last.batches[-2:]
         a_sides, b_sides = ([pair[of] for pair in sides] for of in (0, 1))
-        return moves + pair_variance(a_sides, b_sides, weights, last.along, a == b and a not in past)
+        return moves + pair_variance(a_sides, b_sides, weights, last.along, bool(a == b) and not last.shown_before)
 
 
 def difference_of(whole: Combined) -> Estimate:
