@@ -14,7 +14,7 @@ from hero_eval.findings import Finding
 from hero_eval.model.history import Progress
 from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
-from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, sound_reading
+from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, needs_second, sound_reading
 from hero_eval.targets.question import History, Options, Question, ask, require_round, unique
 from hero_eval.targets.readings import Combined, Reading, difference_of
 
@@ -39,9 +39,9 @@ def estimate_difference(
 ) -> Estimate:
     """Rate of A minus rate of B. The two rates are in `.distribution` as 'a' and 'b'.
 
-    Without a method, and with two or more past rounds with gold, readings by hero1 and hero3 are averaged
-    (`method="hero1+hero3"`), unless pairs of past rounds show that one of them alone is better. The two rates are then
-    those of hero3.
+    Without a method, and with gold in history, readings by hero1 and hero3 are averaged (`method="hero1+hero3"`),
+    unless pairs of past rounds show that one of them alone is better, or a single past round shows that labelers err
+    each by itself. The two rates are then those of hero3.
     """
     both = method == BOTH
     options = Options(
@@ -83,7 +83,7 @@ def _readings(
         _refuse_both(history, options)
     question = ask([a, b], history, options, best=chosen)
     last = Reading(question, 1.0, positive)
-    if chosen.name != BOTH or question.reliability is None:
+    if chosen.name != BOTH or question.reliability is None or not (chosen.asked or needs_second(last)):
         return [last], chosen
     first = sound_reading("hero1", (a, b), question.reliability, options, positive)
     if first is None:
@@ -97,8 +97,8 @@ def _refuse_both(history: History, options: Options) -> None:
     """Why both methods asked for by name cannot answer."""
     past = () if history is None else history_rounds(history)
     n_gold = sum(one.n_gold > 0 for one in past)
-    if n_gold < 2:
-        raise wrong("E206", f"{BOTH} needs two past rounds with gold or more, and {n_gold} has any: use hero3")
+    if n_gold == 0:
+        raise wrong("E206", f"{BOTH} needs a history with gold; none was given")
     given = [name for name in ("covariates", "text", "penalty", "groups", "interval") if getattr(options, name)]
     if given:
         raise wrong("E204", f"{BOTH} takes no {' or '.join(given)}: use hero3, or leave it out")

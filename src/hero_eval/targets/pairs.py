@@ -66,8 +66,8 @@ class Choosing:
             return chosen
         n_gold = sum(one.n_gold > 0 for one in past)
         if n_gold < 2:
-            self.name, self.why = DEFAULT, "one past round has gold: drift is unknown"
-            return Choice(self.name, self.why)
+            self.name, self.why = BOTH, "one past round has gold: drift is unknown"
+            return Choice(DEFAULT, self.why)
         self.name, self.why = self._by_pairs(past, classes, options, em, shrinkage)
         return Choice(DEFAULT if self.name == BOTH else self.name, self.why)
 
@@ -234,6 +234,14 @@ def sound_reading(
         if error.exit_code != 3:
             raise
         return None
+
+
+def needs_second(reading: Reading) -> bool:
+    """Whether another reading can add something: not where one past round shows that labelers err each by itself."""
+    past = () if reading.question.reliability is None else reading.question.reliability.rounds
+    if sum(one.n_gold > 0 for one in past) > 1:
+        return True
+    return any(fit.between is not None and fit.between.drift.counts for fit in reading.fits)
 
 
 def _is_sound(reading: Reading) -> bool:
