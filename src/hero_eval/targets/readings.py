@@ -1,8 +1,8 @@
 """A difference of two rounds as one method reads it, or several: value, influences, and the drift that remains.
 
 Several readings are averaged. Their errors have different causes (HERO-1 takes labelers to err apart from each other,
-HERO-3 leans on gold for where the classes part), so that the mean errs less than either. Where they disagree, the gap
-between them is doubt, and is in the interval.
+HERO-3 leans on gold for where the classes part), so that the mean errs less than either, or little more than the
+better one, and nobody knows beforehand which that is. Where they disagree, the gap is doubt, and is in the interval.
 """
 
 from __future__ import annotations
