@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TEST_PROCESSES ?= auto
 
-.PHONY: demo test browser docs lint studies bench clean help
+.PHONY: demo test test-portable test-lowest test-newest browser docs lint studies bench clean help
 
 help:
 	@echo "make demo     run the main job on the built-in example"
 	@echo "make test     run all tests"
+	@echo "make test-portable  the tests that hold numbers, as another processor would run them"
+	@echo "make test-lowest    quick tests with the lowest versions that pyproject.toml allows"
+	@echo "make test-newest    the same with the newest, pre-releases among them; may fail"
 	@echo "make browser  what the tests in a browser need (chromium, axe-core)"
 	@echo "make docs     the site of the pages, in build/site"
 	@echo "make lint     formatting, style and types"
@@ -37,6 +40,27 @@ browser: $(READY)
 
 test: $(READY) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+
+test-portable: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/other_processor.py -m numbers -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+
+# One test or more of everything that rests on another package: tables, the command, charts, reports, store and server.
+# Packages of other ages warn of each other; that is not what these lanes look for.
+QUICK := tests/test_reading.py tests/test_round.py tests/test_bad_input.py tests/test_cli_bad_input.py tests/test_em.py \
+  tests/test_imports.py tests/test_charts.py tests/test_report.py tests/test_cli.py::test_estimate_is_estimate_rate \
+  tests/test_cli.py::test_help_fits_and_explains_every_option tests/test_store.py::test_a_round_comes_out_as_it_went_in \
+  tests/test_store_cli.py::test_rounds_are_listed tests/test_web.py::test_a_round_says_what_the_library_says \
+  tests/test_web.py::test_a_file_is_shown_then_added
+QUIET := -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
+
+test-lowest: VERSIONS := --upgrade --resolution lowest-direct
+test-newest: VERSIONS := --upgrade --prerelease allow
+test-newest: MAY_FAIL := -
+test-lowest test-newest:
+	$(PYTHON) -m venv build/$@
+	build/$@/bin/python -m pip install --quiet --upgrade uv
+	$(MAY_FAIL)build/$@/bin/uv pip install --quiet --python build/$@/bin/python $(VERSIONS) --editable '.[dev]'
+	$(MAY_FAIL)OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 build/$@/bin/python -m pytest $(QUIET) -n $(TEST_PROCESSES) $(QUICK) $(PYTEST_ARGS)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

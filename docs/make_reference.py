@@ -43,6 +43,7 @@ CLASSES = (
     "Store",
     "History",
     "Finding",
+    "Gate",
 )
 ERRORS = ("HeroError", "InputError", "SupportError")
 
@@ -116,8 +117,14 @@ MEMBERS: Mapping[str, str] = {
     "History.before": "Only rounds from before it.",
     "History.rounds": "These rounds and no others.",
     "Finding.code": "The code, such as F403.",
-    "Finding.message": "The sentence, with values.",
-    "Finding.data": "The values behind the sentence.",
+    "Finding.fact": "What is so, with values.",
+    "Finding.action": "What to do about it.",
+    "Finding.data": "The values behind both.",
+    "Finding.doubts": "Whether it casts doubt on the interval, if that differs from the catalogue's; else None.",
+    "Gate.fail_below": "The least value that is good enough, or None.",
+    "Gate.fail_above": "The largest value that is good enough, or None.",
+    "Gate.is_asked": "Whether there is a bound at all.",
+    "Gate.verdicts": "The verdict on each of several numbers.",
     "Finding.severity": "`warning` or `note`.",
     "Finding.to_dict": "The finding in plain types, for JSON.",
     "HeroError.problems": "All problems found; each has `code` and `message`.",
@@ -285,7 +292,7 @@ ESTIMATE_KEYS: Mapping[str, str] = {
     "n_gold": "Gold items of history behind the number.",
     "converged": "Whether EM came to rest.",
     "em": "`steps` and `change` of EM, or null if the method has none.",
-    "findings": "A list of `code`, `severity`, `message`, `data`.",
+    "findings": "A list of `code`, `severity`, `message` (the fact), `action`, `doubts_interval`, `data`.",
     "distribution": "For each class `value`, `std_error`, `low`, `high`; of a difference, for `a` and `b`.",
     "mean_score": "`value`, `std_error`, `low`, `high`, if the classes are numbers or have scores.",
 }
@@ -317,7 +324,7 @@ def catalogues() -> dict[str, str]:
     """The lists of errors and of findings: pages that are generated as a whole."""
     wrong = {code: f"{_sentence(what)} {remedies.ERRORS[code]}" for code, what in errors.CATALOGUE.items()}
     found = {
-        code: f"*{severity.capitalize()}.* {_sentence(what)} {remedies.FINDINGS[code]}"
+        code: f"*{severity.capitalize()}.* {_sentence(what)} {remedies.FINDINGS[code]}{_doubt(code)}"
         for code, (severity, what) in findings.CATALOGUE.items()
     }
     about_errors = (
@@ -326,12 +333,18 @@ def catalogues() -> dict[str, str]:
     )
     about_findings = (
         "What one must know about a result. A finding does not stop an estimate; it travels with it to every place "
-        "where the number is shown. A *warning* may change what you do; a *note* explains."
+        "where the number is shown. A *warning* may change what you do; a *note* explains. One that casts doubt on "
+        "the interval leaves every gate undecided, which is closed, unless the finding itself says that the interval "
+        "allows for it (`doubts_interval` is then false)."
     )
     return {
         "errors.md": _catalogue("Errors", about_errors, wrong, ERROR_GROUPS),
         "findings.md": _catalogue("Findings", about_findings, found, FINDING_GROUPS),
     }
+
+
+def _doubt(code: str) -> str:
+    return " *Casts doubt on the interval.*" if code in findings.DOUBTS_INTERVAL else ""
 
 
 def _sentence(what: str) -> str:

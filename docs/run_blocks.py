@@ -6,7 +6,8 @@
 A page is run from top to bottom in an empty folder that holds `src` and `examples` of this repository. Its `python`
 blocks share one namespace; a `text` block right below one is what it prints. In a `console` block a line that starts
 with `$ ` is a command and the lines below it are its output; a command without output below it is run, but what it
-prints is not compared. A command that fails must be followed by `$ echo $?`. Other blocks are not run.
+prints is not compared. A command that fails must be followed by `$ echo $?`. Other blocks are not run. A block whose
+numbers differ in nothing but their last shown digits is left as it is (`outputs.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from outputs import kept_or_fresh
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -63,12 +66,12 @@ def refresh(text: str) -> str:
             below = printed is not None and not text[printed[0] : fence.start()].strip()
             if printed is not None and printed[1] and not (kind == "text" and below):
                 raise BlockError(f"a python block prints this, but no text block below it says so:\n{printed[1]}")
-            new = printed[1] if printed is not None and kind == "text" and below else body
+            new = kept_or_fresh(body, printed[1]) if printed is not None and kind == "text" and below else body
             printed = None
             if kind == "python":
                 printed = fence.end(), run_python(body, session)
             elif kind == "console":
-                new = run_console(body, session)
+                new = kept_or_fresh(body, run_console(body, session))
             parts.append(new)
         if printed is not None and printed[1]:
             raise BlockError(f"a python block prints this, but no text block below it says so:\n{printed[1]}")

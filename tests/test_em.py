@@ -14,6 +14,8 @@ from hero_eval.model.latent import floored_shares
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.studies.designs import EXPERIMENTS, draw
 
+pytestmark = pytest.mark.numbers
+
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans(), st.sampled_from([1e-3, 0.05]))

@@ -240,7 +240,7 @@ def test_dependence_is_told_with_what_labels_are_worth() -> None:
     assert told.data["p_value"] < 1e-6
     assert told.data["correlation"] > 0.5
     assert 1 <= told.data["effective_labels"] < 2
-    assert "hero3 allows for it" in told.message
+    assert "`hero3`, which allows for it" in told.action
     modelled = hero.estimate_rate(current, history, method="hero3")
     assert "F206" not in codes(modelled)
     assert finding(modelled, "F204").data["p_value"] < 1e-6
@@ -256,7 +256,8 @@ def test_drift_is_told_with_agreement() -> None:
     told = finding(hero.estimate_rate(current, history, method="hero1"), "F205")
     assert told.data["p_value"] < 0.01
     assert told.data["agreement"] < told.data["agreement_expected"]
-    assert "use hero3" in told.message
+    assert "use `hero3`" in told.action
+    assert told.doubts_interval
     same = round_of(labels_given(rng, now, before), prefix="c")
     assert "F205" not in codes(hero.estimate_rate(same, history, method="hero1"))
 
@@ -319,7 +320,7 @@ def test_hero2_by_name_says_what_hero1_says() -> None:
     plain = hero.estimate_rate(moved, pair.history, method="hero1")
     assert told.data["hero1"]["1"] == pytest.approx(plain.value)
     assert told.data["p_value"] < 0.001
-    assert f"hero1 says {plain.value:.4f}" in told.message
+    assert f"which says {plain.value:.4f}" in told.action
 
 
 # ------------------------------------------------------------------------------------------ routed gold
@@ -410,7 +411,7 @@ def test_labelers_who_know_nothing_leave_the_range_open(method: str) -> None:
     assert told.data["gold_needed"] == 385
     assert told.data["p_value"] > 0.05
     assert "these labelers cannot tell good from bad" in told.message
-    assert "label 385 more items with gold" in told.message
+    assert "Label 385 more items with gold" in told.action
 
 
 def test_gold_for_all_is_asked_of_a_small_round() -> None:
@@ -419,7 +420,7 @@ def test_gold_for_all_is_asked_of_a_small_round() -> None:
     history, current = hero.Round(**coins(600, 0.3, "h", rng)), hero.Round(**coins(100, 0.0, "c", rng))
     told = finding(hero.estimate_rate(current, history, method="hero1"), "F303")
     assert told.data["gold_needed"] == 100
-    assert "label all 100 items with gold" in told.message
+    assert "Label all 100 items with gold" in told.action
 
 
 def test_check_refuses_in_words(tmp_path: Path) -> None:
@@ -433,7 +434,8 @@ def test_check_refuses_in_words(tmp_path: Path) -> None:
         app, ["check", str(tmp_path / "now"), "--history", str(tmp_path / "past")]
     )
     assert result.exit_code == 0
-    assert "These labelers cannot tell good from bad; label 385 more items with gold." in result.stdout
+    assert "These labelers cannot tell good from bad (" in result.stdout
+    assert "Label 385 more items with gold, which alone" in result.stdout
 
 
 def test_labelers_who_know_something_are_not_refused() -> None:

@@ -16,6 +16,8 @@ from hero_eval.model.latent import Latent, class_log_likelihood, posterior, stat
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.score import relative_likelihood, scores
 
+pytestmark = pytest.mark.numbers
+
 TIGHT = EMOptions(tolerance=1e-15, step_tolerance=1e-13, max_steps=50_000)
 
 

@@ -28,6 +28,8 @@ from hero_eval.estimate import Estimate
 from hero_eval.round import Round
 from hero_eval.studies.designs import Design, Draw
 
+pytestmark = pytest.mark.numbers
+
 METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
 EXACT = 1e-9
 

@@ -15,6 +15,8 @@ from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Patterns, patterns_of_matrix
 from hero_eval.model.threads import limited_threads, thread_count
 
+pytestmark = pytest.mark.numbers
+
 
 def some_patterns(
     seed: int, n_items: int = 60, n_labelers: int = 7, n_answers: int = 2, weighted: bool = False

@@ -22,12 +22,13 @@ _BASE = {"errors", "findings"}
 FLOW: dict[str, set[str]] = {
     "model": set(),
     "errors": set(),
-    "findings": set(),
+    "findings": {"documents", "remedies"},
     "documents": set(),
     "display": set(),
     "frames": {"errors"},
     "remedies": set(),
-    "words": {"estimate", "targets"},
+    "words": {"estimate", "targets", "findings"},
+    "gates": {"errors", "estimate", "findings"},
     "reading": _BASE,
     "round": {*_BASE, "display", "reading"},
     "engines": {*_BASE, "model", "reading", "round"},
@@ -65,7 +66,7 @@ FLOW: dict[str, set[str]] = {
     },
     "over_time": {*_BASE, "frames", "reliability", "round"},
     "agreement": {"frames", "reliability"},
-    "store": {*_BASE, "documents", "model", "reading", "round", "targets", "reliability", "estimate"},
+    "store": {*_BASE, "documents", "model", "reading", "round", "targets", "reliability", "estimate", "gates"},
 }
 """Which rooms each room may import, besides itself. Rooms that only render may import all but the command."""
 

@@ -7,6 +7,8 @@ import pytest
 
 from hero_eval.model import naive
 
+pytestmark = pytest.mark.numbers
+
 
 def column(*values: int) -> np.ndarray:
     return np.array(values)[:, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -14,11 +15,14 @@ from make_rounds import Pair, draw_pair, labels_of, tables_of
 from page_text import PageText
 
 import hero_eval as hero
-from hero_eval import remedies
 from hero_eval.report import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
+
+sys.path.insert(0, str(ROOT / "docs"))
+outputs: Any = importlib.import_module("outputs")
+sys.path.remove(str(ROOT / "docs"))
 
 
 class Tags(PageText):
@@ -90,7 +94,7 @@ def test_a_notebook_shows_a_page(kind: str, results: dict[str, Any]) -> None:
     for finding in getattr(result, "findings", None) or getattr(result, "notes", ()):
         assert finding.code in read.text
         assert finding.message[1:40] in read.text
-        assert remedies.FINDINGS[finding.code].split("`")[0].strip() in read.text
+        assert finding.action.split("`")[0].strip() in read.text
 
 
 def test_the_number_is_that_of_the_result(results: dict[str, Any]) -> None:
@@ -130,6 +134,7 @@ def test_without_jinja_the_text_is_shown(kind: str, results: dict[str, Any], mon
     assert read.text == " ".join(repr(results[kind]).split())
 
 
+@pytest.mark.numbers
 def test_the_example_notebook_shows_what_it_keeps(tmp_path: Path) -> None:
     """A reader of the notebook would see numbers that the code no longer gives, or a cell that fails."""
     done = subprocess.run(
@@ -142,12 +147,6 @@ def test_the_example_notebook_shows_what_it_keeps(tmp_path: Path) -> None:
     kept = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
     fresh = json.loads((tmp_path / "notebook.ipynb").read_text(encoding="utf-8"))
     assert [one["source"] for one in fresh["cells"]] == [one["source"] for one in kept["cells"]]
-    shown = [_shown(one) for one in fresh["cells"]]
-    assert shown == [_shown(one) for one in kept["cells"]], "run docs/run_notebooks.py"
+    shown = [outputs.shown_by(one) for one in fresh["cells"]]
+    assert shown == [outputs.shown_by(one) for one in kept["cells"]], "run docs/run_notebooks.py"
     assert sum('<div class="hero-eval">' in one for one in shown) >= 7
-
-
-def _shown(cell: dict[str, Any]) -> str:
-    """The HTML and the text of a cell's outputs; pictures are the charts' business."""
-    data = [output.get("data", {}) for output in cell.get("outputs", [])]
-    return "".join("".join(one.get("text/html", one.get("text/plain", ""))) for one in data)

@@ -78,10 +78,11 @@ def test_hero2_is_no_worse_with_an_informative_covariate() -> None:
     """The control variate would add noise instead of taking it away."""
     for rate in (0.05, 0.10):
         mean, error = gap(of(LARGE[rate], "hero2"), of(LARGE[rate], "hero1"))
-        assert mean < 2 * error
+        assert mean < 3 * error
+    # together it gains: by 2.3 errors here, so that other draws may show a gain of nothing but not a loss
     together = np.concatenate([errors(LARGE[rate]) for rate in (0.05, 0.10)])
-    second, first = (rmse(together[:, METHODS.index(name)]) for name in ("hero2", "hero1"))
-    assert second < first
+    mean, error = gap(*(together[:, METHODS.index(name)] for name in ("hero2", "hero1")))
+    assert mean < error
 
 
 def test_hero2_is_hero1_with_a_useless_covariate() -> None:
@@ -95,13 +96,14 @@ def test_hero2_is_hero1_with_a_useless_covariate() -> None:
 def test_majority_worsens_as_labelers_differ_while_hero_does_not() -> None:
     """Heterogeneous labelers would hurt HERO as they hurt the vote."""
     alike, unlike = SPREAD[150.0], SPREAD[3.0]
-    # Of .011, from .193 to .204: of 200 draws the error is .005, of 1,000 .0024, so that it shows at four errors.
+    # Of .011, from .193 to .204: of 200 draws the error is .005, of 1,000 .0024. It shows at four errors, and the bound
+    # leaves three of them.
     votes = [errors(design, ("majority_vote",), 1_000)[:, 0] for design in (alike, unlike)]
     error = np.hypot(*((of**2).std(ddof=1) / np.sqrt(len(of)) / (2 * rmse(of)) for of in votes))
-    assert rmse(votes[1]) - rmse(votes[0]) > 2 * error
+    assert rmse(votes[1]) - rmse(votes[0]) > error
     for name in ("hero1", "hero2"):
         mean, error = rmse(of(unlike, name)) - rmse(of(alike, name)), rmse(of(unlike, name)) / np.sqrt(REPLICATIONS)
-        assert mean < 2 * error
+        assert mean < 3 * error
 
 
 def test_figures_are_those_of_an_independent_implementation() -> None:

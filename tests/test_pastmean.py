@@ -8,6 +8,8 @@ from scipy.special import expit
 
 from hero_eval.model.pastmean import past_mean
 
+pytestmark = pytest.mark.numbers
+
 
 def test_value_is_the_mean_of_all_gold() -> None:
     """The rival would not be the plain mean that a team would take."""

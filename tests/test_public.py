@@ -372,7 +372,7 @@ def test_unused_covariates_are_pointed_out(pair: Pair) -> None:
     """A team would not hear of the columns that could sharpen its estimate."""
     assert finding(hero.estimate_rate(pair.current, pair.history), "F404").data == {"covariates": ["x"]}
     asked = hero.estimate_rate(pair.current, pair.history, method="hero2")
-    assert finding(asked, "F306").data == {"covariates": ["x"]}
+    assert finding(asked, "F406").data == {"covariates": ["x"]}
 
 
 def test_no_covariates_is_not_all_covariates(pair: Pair) -> None:

@@ -101,7 +101,7 @@ def test_markdown_and_json_say_the_same(estimate: hero.Estimate, tmp_path: Path)
     assert {row["name"] for row in found["methods"]} | set(found["skipped"]) == set(all_methods())
     assert found["answer"] in told.replace("\\", "")
     assert next(one for one in found["methods"] if one["chosen"])["value"] == estimate.value
-    assert all(one["remedy"] for one in found["findings"])
+    assert all(one["action"] for one in found["findings"])
 
 
 def test_a_difference_names_both_models(pair: Pair) -> None:

@@ -389,7 +389,7 @@ def test_differences_are_covered() -> None:
     # B = 50: the standard error of a 95% coverage is .031, so .85 is 3.2 of them.
     assert np.mean([covers(one, truth) for one in found]) >= 0.85
     spread = np.std([one.value for one in found], ddof=1)  # its own error is 10%
-    assert 0.75 <= np.mean([one.std_error for one in found]) / spread <= 1.35
+    assert 0.70 <= np.mean([one.std_error for one in found]) / spread <= 1.35
 
 
 def test_mean_scores_differ_within_their_range() -> None:
@@ -604,7 +604,7 @@ def test_weights_undo_unequal_sampling(name: str) -> None:
     # B = 60: three standard errors of a 95% coverage are .084.
     assert np.mean([covers(one, truth) for one in found]) >= 0.86
     spread = np.std([one.value for one in found], ddof=1)  # its own error is 9%
-    assert 0.75 <= np.mean([one.std_error for one in found]) / spread <= 1.25
+    assert abs(np.mean([one.std_error for one in found]) / spread - 1) <= 3 * 0.09
 
 
 @pytest.mark.parametrize("name", ["prevalence", "recall", "flagged_share"])

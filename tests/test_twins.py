@@ -13,6 +13,8 @@ from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.score import relative_likelihood, solve_binary, solve_simplex
 
+pytestmark = pytest.mark.numbers
+
 SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 

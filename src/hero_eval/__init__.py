@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hero_eval.errors import HeroError, InputError, SupportError
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
+    from hero_eval.gates import Gate
     from hero_eval.reading.tables import read_round
     from hero_eval.reliability import Reliability, fit_reliability
     from hero_eval.round import Round
@@ -33,6 +34,7 @@ _HOMES = {
     "Estimate": "estimate",
     "Family": "targets.family",
     "Finding": "findings",
+    "Gate": "gates",
     "HeroError": "errors",
     "History": "store.store",
     "InputError": "errors",
@@ -60,6 +62,7 @@ __all__ = [
     "Estimate",
     "Family",
     "Finding",
+    "Gate",
     "HeroError",
     "History",
     "InputError",

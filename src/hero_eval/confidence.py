@@ -8,7 +8,6 @@ measurement with a drift of unknown size.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -260,30 +259,28 @@ class Tabulated:
 
 
 def drifting(
-    shifted: Callable[[float], float],
+    where: Floats,
+    weights: Floats,
     *,
+    middle: float,
     centre: float,
     noise: float,
-    steps: Floats,
-    sizes: Floats,
-    weights: Floats,
     freedom: float,
     bounds: tuple[float, float],
     n_items: float,
 ) -> Tabulated:
     """The curve of a quantity that is measured with variance `noise` and drifts by an amount of unknown size.
 
-    All on the logit scale. `shifted(b)` is where the quantity lies if the drift is b; b is one of `steps`, all equally
-    probable, times `sizes[m]`, with probability `weights[m]`. The whole is moved so that without drift it is at
-    `centre`.
+    All on the logit scale. `where[m]` are the places at which the quantity may lie, all equally probable, if the drift
+    has the m-th size, which it has with probability `weights[m]`. The whole is moved so that `middle`, where it lies
+    without drift, comes to `centre`.
     """
     error = math.sqrt(max(noise, 1e-12))
-    where = np.array([[shifted(float(size * step)) for step in steps] for size in sizes])
-    mass = _binned(where.ravel(), np.repeat(weights / len(steps), len(steps)))
+    mass = _binned(where.ravel(), np.repeat(weights / where.shape[1], where.shape[1]))
     gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
     blur = special.ndtr(gap) if math.isinf(freedom) else special.stdtr(freedom, gap)
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
-    return Tabulated(_GRID + (centre - shifted(0.0)), shares / shares[-1], bounds, n_items)
+    return Tabulated(_GRID + (centre - middle), shares / shares[-1], bounds, n_items)
 
 
 def _binned(where: Floats, weights: Floats) -> Floats:

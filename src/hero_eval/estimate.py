@@ -22,7 +22,7 @@ from hero_eval.confidence import Curve
 from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, doubts_of
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
 
@@ -191,15 +191,21 @@ class Estimate(Displayed):
         ends = self.curve.quantile((1 - level) / 2), self.curve.quantile((1 + level) / 2)
         return min(ends[0], _or(self.value, high)), max(ends[1], _or(self.value, low))
 
+    @property
+    def doubts(self) -> tuple[Finding, ...]:
+        """The findings by which the interval may be too short, unbounded or unidentified; with any, no gate opens."""
+        return doubts_of(self.findings)
+
     def probability_above(self, threshold: float) -> float:
         """How sure the data make us that the quantity lies above `threshold` (the confidence curve there).
 
-        It agrees with the one-sided intervals: above 0.95 exactly where the 95% lower bound is above the threshold.
+        It agrees with the one-sided intervals: above 0.95 exactly where the 95% lower bound is above the threshold. It
+        is worth as much as the interval: where `doubts` names findings, whether the quantity lies there is undecided.
         """
         return 1.0 - self.curve.below(float(threshold))
 
     def probability_below(self, threshold: float) -> float:
-        """How sure the data make us that the quantity lies below `threshold`."""
+        """How sure the data make us that the quantity lies below `threshold`; undecided where there are `doubts`."""
         return self.curve.below(float(threshold))
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,14 +1,18 @@
 """The catalogue of findings: what a user must know about a result.
 
-A finding never stops an estimate; it travels with it to every place where the number is shown.
+A finding never stops an estimate; it travels with it to every place where the number is shown. It has a fact (what is
+so), an action (what to do about it) and the values behind both, each in a field of its own: what differs by situation
+is built where the finding is made, and nobody cuts or glues its sentences later.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from hero_eval import remedies
+from hero_eval.documents import plain
 
 Severity = Literal["note", "warning"]
 
@@ -47,7 +51,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F308": ("warning", "nothing anchors the classes of this method to gold"),
     "F309": ("warning", "outside the usual interval's safe region"),
     "F310": ("warning", "how far rounds drift is not known"),
-    "F311": ("warning", "the interval asked for leaves drift between rounds out"),
+    "F311": ("warning", "the interval asked for leaves a part of the error out"),
     "F316": ("note", "how much of the drift two models share is not known"),
     # covariates
     "F401": ("note", "covariates were dropped"),
@@ -55,6 +59,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F403": ("warning", "a covariate's mean moved between history and current"),
     "F404": ("note", "covariates that could sharpen the estimate were not used"),
     "F405": ("note", "the ridge penalty that was chosen"),
+    "F406": ("note", "which covariates were taken"),
     # targets
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
@@ -72,37 +77,100 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
 }
 
 
+DOUBTS_INTERVAL: frozenset[str] = frozenset(
+    {
+        "F108",  # repeats that are taken as independent
+        "F112",  # what gold tells of the labelers may not hold for the other items
+        "F205",
+        "F206",
+        "F209",
+        "F210",
+        "F301",
+        "F303",
+        "F304",
+        "F307",
+        "F308",
+        "F309",
+        "F311",
+        "F403",  # the shift of a covariate goes straight into the rate
+        "F501",
+    }
+)
+"""Codes that say the interval may be too short, unbounded or unidentified, unless the finding itself says otherwise:
+where the interval already allows for what was found, the finding is made with `doubts=False`."""
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A coded remark on a result, with the values behind it."""
+    """A coded remark on a result: what is so, what to do about it, and the values behind both.
+
+    `action` is the catalogue's (`remedies.py`) unless the situation asks for another. `doubts` says whether the
+    interval beside this finding may be wrong because of it; None: as the catalogue has it.
+    """
 
     code: str
-    message: str
+    fact: str
     data: Mapping[str, Any] = field(default_factory=dict)
+    action: str = ""
+    doubts: bool | None = None
 
     def __post_init__(self) -> None:
         if self.code not in CATALOGUE:
             raise KeyError(f"unknown finding code {self.code}")
+        if not self.action:
+            object.__setattr__(self, "action", remedies.FINDINGS[self.code])
 
     @property
     def severity(self) -> Severity:
         return CATALOGUE[self.code][0]
 
+    @property
+    def message(self) -> str:
+        """The fact, under the name that errors have for it."""
+        return self.fact
+
+    @property
+    def doubts_interval(self) -> bool:
+        """Whether the interval may be too short, unbounded or unidentified because of this; a gate stays shut then."""
+        return self.code in DOUBTS_INTERVAL if self.doubts is None else self.doubts
+
+    def at(self, place: str) -> Finding:
+        """The same finding of a round among several: `place` comes before the fact."""
+        return replace(self, fact=f"{place}: {self.fact}")
+
     def __str__(self) -> str:
-        return f"{self.code} {self.message}"
+        return f"{self.code} {self.fact}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "code": self.code,
             "severity": self.severity,
-            "message": self.message,
-            "data": {key: None if _is_infinite(value) else value for key, value in self.data.items()},
+            "message": self.fact,
+            "action": self.action,
+            "doubts_interval": self.doubts_interval,
+            "data": plain(self.data),
         }
 
 
-def _is_infinite(value: Any) -> bool:
-    """What JSON cannot write."""
-    return isinstance(value, float) and not math.isfinite(value)
+def doubts_of(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those that cast doubt on the interval beside them."""
+    return tuple(one for one in findings if one.doubts_interval)
+
+
+def settled(findings: Iterable[Finding], codes: Iterable[str]) -> list[Finding]:
+    """The findings, those of these codes without doubt: the interval that was made allows for what they say."""
+    known = frozenset(codes)
+    return [replace(one, doubts=False) if one.code in known else one for one in findings]
+
+
+def unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each remark once, warnings first; of two that differ in nothing but doubt the doubting one."""
+    seen: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        kept = seen.setdefault((finding.code, finding.fact), finding)
+        if finding.doubts_interval and not kept.doubts_interval:
+            seen[finding.code, finding.fact] = finding
+    return tuple(sorted(seen.values(), key=lambda finding: finding.severity != "warning"))
 
 
 def name_some(names: list[str], most: int = 5) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from hero_eval.errors import HeroError, unsupported
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.reliability import Reliability, fit_reliability
 from hero_eval.round import Round, common_classes
@@ -81,19 +81,36 @@ def reliability_over_time(rounds: Sequence[Round], level: float = 0.95) -> OverT
         common_classes(rounds)  # rounds of different questions are refused
     points: list[Point] = []
     skipped: dict[str, str] = {}
+    together: dict[str, Reliability] = {}
     for one in rounds:
         if not one.n_gold:
             skipped[one.name] = "no gold"
             continue
         try:
-            points += _points(one, fit_reliability([one]), level)
+            fitted = fit_reliability([one])
+            points += _points(one, fitted, level)
+            together |= {one.name: fitted} if fitted.errs_together else {}
         except HeroError as error:
             skipped[one.name] = str(error)
     if not points:
         names = ", ".join(repr(one.name) for one in rounds[:5]) or "none"
         raise unsupported("E302", f"no round with gold can be looked at (rounds: {names}). Add gold: hero add --gold")
     drifts = _drifts(points)
-    return OverTime(tuple(points), drifts, skipped, level, tuple(_finding(one) for one in drifts if one.drifts))
+    found = [*_together(together), *(_finding(one) for one in drifts if one.drifts)]
+    return OverTime(tuple(points), drifts, skipped, level, tuple(found))
+
+
+def _together(rounds: Mapping[str, Reliability]) -> list[Finding]:
+    """The rounds in which labelers err together, whose shares are by gold."""
+    if not rounds:
+        return []
+    known = {name: one.dependence.correlation for name, one in rounds.items() if one.dependence is not None}
+    fact = (
+        f"labelers err together given the gold in {name_some(list(known))} (residual correlation up to "
+        f"{max(known.values()):.2f}); their shares there go by gold, with the labels as help"
+    )
+    action = "Count on fewer labelers than there are; estimate by `hero3`, which allows for it."
+    return [Finding("F206", fact, {"rounds": list(known), "correlation": list(known.values())}, action, doubts=False)]
 
 
 def _points(one: Round, fit: Reliability, level: float) -> list[Point]:

@@ -17,6 +17,7 @@ from hero_eval.errors import SupportError, unsupported, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMOptions, EMReport, expectation, gold_counts, gold_start
+from hero_eval.model.gold_table import answers_by_gold
 from hero_eval.model.guards import (
     Dependence,
     Knowledge,
@@ -120,32 +121,48 @@ class Reliability(Displayed):
     @property
     def discrimination(self) -> Floats:
         """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1."""
-        right = np.einsum("jkk->j", self.answers)
-        out: Floats = (right - 1.0) / (len(self.classes) - 1)
-        return out
+        return _discrimination(self.answers)
 
-    def frame(self, backend: str | None = None) -> Any:
+    @property
+    def errs_together(self) -> bool:
+        """Whether labelers err together given the gold, by more than chance allows."""
+        return self.dependence is not None and self.dependence.p_value < ALARM
+
+    @cached_property
+    def by_gold(self) -> tuple[Floats, Floats]:
+        """P(answer | class) by the gold that each labeler met, with the labels as help, and standard errors (J, L, K).
+
+        They hold whatever errors labelers share, if gold went to a random part of history; `answers`, by which the
+        methods that take labelers as independent go, do not.
+        """
+        return answers_by_gold(self.counted.patterns, self.fit.latent, self.answers)
+
+    @cached_property
+    def table_findings(self) -> tuple[Finding, ...]:
+        """All that is to be said beside the table of labelers: the fit's findings, and labelers who err together."""
+        return (*self.findings, *_together_finding(self)) if self.errs_together else self.findings
+
+    def frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
         """One row a labeler: labels and gold behind it, sensitivity and specificity (two classes) or the share of each
-        class that it names rightly, standard errors, and discrimination."""
-        kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
-        return to_frame(self._columns(), kind)
+        class that it names rightly, standard errors, and discrimination.
 
-    def _columns(self) -> dict[str, list[Any]]:
-        errors = self.fit.information.answer_std_errors()
+        Where labelers err together (`errs_together`) these are by gold, with the labels as help (`by_gold`), since a
+        fit that takes labelers as independent over-rates those who agree; `independent=True` shows that fit.
+        """
+        kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
+        return to_frame(self._columns(independent or not self.errs_together), kind)
+
+    def _columns(self, independent: bool) -> dict[str, list[Any]]:
+        answers, errors = (self.answers, self.fit.information.answer_std_errors()) if independent else self.by_gold
         columns: dict[str, list[Any]] = {
             "labeler": list(self.labelers),
             "labels": [round(value) for value in self.labels_each],
             "gold": [round(value) for value in self._gold_items()],
         }
-        names = (
-            {1: "sensitivity", 0: "specificity"}
-            if len(self.classes) == 2
-            else dict(enumerate(f"right_{c}" for c in self.classes))
-        )
-        for k, name in names.items():
-            columns[name] = self.answers[:, k, k].tolist()
+        for k, name in right_names(self.classes).items():
+            columns[name] = answers[:, k, k].tolist()
             columns[f"{name}_se"] = errors[:, k, k].tolist()
-        columns["discrimination"] = self.discrimination.tolist()
+        columns["discrimination"] = _discrimination(answers).tolist()
         return columns
 
     def items_met(self) -> Floats:
@@ -179,11 +196,67 @@ class Reliability(Displayed):
         return to_frame({name: [row[c] for row in grid] for c, name in enumerate(names)}, kind)
 
     def __repr__(self) -> str:
-        state = "converged" if self.converged else "NOT converged"
-        return (
-            f"Reliability({len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold; "
-            f"{state} after {self.report.n_steps} steps)"
-        )
+        learned = f"{len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold"
+        return f"Reliability({learned}; {self.report.state})"
+
+
+def _discrimination(answers: Floats) -> Floats:
+    out: Floats = (np.einsum("jkk->j", answers) - 1.0) / (answers.shape[2] - 1)
+    return out
+
+
+def right_names(classes: Sequence[str]) -> dict[int, str]:
+    """What the share of right answers to each class is called, in the order of the table."""
+    if len(classes) == 2:
+        return {1: "sensitivity", 0: "specificity"}
+    return dict(enumerate(f"right_{name}" for name in classes))
+
+
+def p_text(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def dependence_fact(tested: Dependence) -> str:
+    """That labelers err together, and what their labels are worth then."""
+    return (
+        f"labelers err together given the gold (residual correlation {tested.correlation:.2f}, "
+        f"{p_text(tested.p_value)}): the {tested.labels_per_item:.1f} labels of an item tell as much as "
+        f"{tested.effective:.1f} independent ones would"
+    )
+
+
+def dependence_data(tested: Dependence) -> dict[str, float]:
+    return {
+        "z_gold": tested.on_gold.statistic,
+        "z_all": tested.on_all.statistic,
+        "p_value": tested.p_value,
+        "correlation": tested.correlation,
+        "labels_per_item": tested.labels_per_item,
+        "effective_labels": tested.effective,
+    }
+
+
+def _together_finding(reliability: Reliability) -> list[Finding]:
+    """Beside the table of labelers: what taking them as independent would make of the one whom it changes most."""
+    tested = reliability.dependence
+    assert tested is not None
+    shown, independent = reliability.by_gold[0], reliability.answers
+    names = right_names(reliability.classes)
+    gaps = np.stack([independent[:, k, k] - shown[:, k, k] for k in names], axis=1)
+    j, place = np.unravel_index(int(np.argmax(np.abs(gaps))), gaps.shape)
+    k, what = list(names.items())[place]
+    most = {
+        "labeler": reliability.labelers[j],
+        "what": what,
+        "independent": float(independent[j, k, k]),
+        "shown": float(shown[j, k, k]),
+    }
+    fact = (
+        f"{dependence_fact(tested)}; taken as independent {most['labeler']!r} would have a {what} of "
+        f"{most['independent']:.2f}, by gold it has {most['shown']:.2f}; the table goes by gold, helped by labels"
+    )
+    action = "Count on fewer labelers than there are; estimate by `hero3`, which allows for it."
+    return [Finding("F206", fact, {**dependence_data(tested), "most": most}, action, doubts=False)]
 
 
 def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:
@@ -294,9 +367,7 @@ def not_converged(report: EMReport) -> Finding:
 
 
 def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
-    return tuple(
-        Finding(note.code, f"history {one.name!r}: {note.message}", note.data) for one in rounds for note in one.notes
-    )
+    return tuple(note.at(f"history {one.name!r}") for one in rounds for note in one.notes)
 
 
 def _labeler_findings(
@@ -312,9 +383,7 @@ def _labeler_findings(
         found.append(Finding("F307", message, {"classes": lacking}))
     n_gold = counted.patterns.n_gold
     if n_gold < 20:
-        found.append(
-            Finding("F304", f"history has only {n_gold} gold items; intervals may be too short", {"gold": n_gold})
-        )
+        found.append(Finding("F304", f"history has only {n_gold} gold items", {"gold": n_gold}))
     found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:
@@ -337,7 +406,7 @@ def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit
         ),
         (
             "F202",
-            "answers that point the wrong way: {}; used in reverse, but find out why",
+            "answers that point the wrong way: {}; they are used in reverse",
             skills.value <= -LITTLE / 2,
             skills.inverted(),
         ),

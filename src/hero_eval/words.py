@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
+    from hero_eval.findings import Finding
     from hero_eval.targets.backtest import Backtest
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
+TO_DO = "What to do:"
 
 
 def printable(text: str) -> str:
@@ -64,9 +66,21 @@ def without_common(names: Sequence[str], room: int = 12) -> list[str]:
 
 
 def sure(estimate: Estimate, base: float = 1.0, places: int = 0) -> str:
-    """(95% sure: between 19 and 32)."""
-    low, high = (number(base * bound, places) for bound in estimate.interval())
-    return f"({percent(estimate.level)} sure: between {low} and {high})"
+    """(95% sure: between 19 and 32); or that the interval is in doubt, and by which findings."""
+    low, high = estimate.interval()
+    return _sure_between(estimate, base * low, base * high, places)
+
+
+def _sure_between(estimate: Estimate, low: float, high: float, places: int) -> str:
+    level, ends = percent(estimate.level), (number(low, places), number(high, places))
+    if estimate.doubts:
+        return f"({level} interval {ends[0]} to {ends[1]}, in doubt: {codes(estimate.doubts)})"
+    return f"({level} sure: between {ends[0]} and {ends[1]})"
+
+
+def codes(findings: Iterable[Finding]) -> str:
+    """F206 and F309."""
+    return join(list(dict.fromkeys(one.code for one in findings)))
 
 
 def base_of(estimate: Estimate) -> int:
@@ -110,6 +124,8 @@ def _verdict_on_half(estimate: Estimate) -> str:
     if estimate.what.endswith(TIES_APART):
         return ""
     low, high = estimate.interval()
+    if estimate.doubts:
+        return "Which of the two is better is undecided."
     if low > 0.5:
         return "The first wins more often than the second."
     if high < 0.5:
@@ -134,6 +150,11 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
             f"{sure(estimate, base, places)}."
         )
     more, less = (a, b) if estimate.value > 0 else (b, a)
+    if estimate.doubts:
+        return (
+            f"Whether {a} and {b} differ is undecided: the {what} looks higher in {more} than in {less}, by {size} "
+            f"{_sure_size(estimate, base, places)}."
+        )
     verdict = f"The {what} is higher in {more} than in {less}, by {size} {_sure_size(estimate, base, places)}."
     if not is_rate:
         return f"{verdict} If high scores are good, {more} is better."
@@ -143,7 +164,7 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
 
 def _sure_size(estimate: Estimate, base: float, places: int) -> str:
     low, high = sorted(abs(base * bound) for bound in estimate.interval())
-    return f"({percent(estimate.level)} sure: between {number(low, places)} and {number(high, places)})"
+    return _sure_between(estimate, low, high, places)
 
 
 def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> str:

@@ -23,6 +23,7 @@ from hero_eval.charts.look import (
     values,
 )
 from hero_eval.estimate import Estimate, table_of
+from hero_eval.gates import chance_above
 
 ROW = 30
 
@@ -52,14 +53,14 @@ def difference(result: Estimate, a: str, b: str) -> Chart:
 
 def differences(result: Mapping[str, Estimate], baseline: str) -> Chart:
     """Each model minus the baseline, paired, with its interval and the chance that it is higher."""
-    columns = {**table_of("model", result), "chance_higher": [one.probability_above(0.0) for one in result.values()]}
+    columns = {**table_of("model", result), "chance_higher": [_chance(one) for one in result.values()]}
     first = next(iter(result.values()), None)
     bounds = first.bounds if first is not None else (-1.0, 1.0)
     subtitle = (
         f"{_minus(first)} minus {short(baseline)}, with {_level(first)} intervals; the dashed line is no difference"
     )
     return _rows(
-        "model", columns, _clear(columns, baseline), subtitle, bounds, 0.0, axis=f"difference to {short(baseline)}"
+        "model", columns, _clear(result, baseline), subtitle, bounds, 0.0, axis=f"difference to {short(baseline)}"
     )
 
 
@@ -67,9 +68,18 @@ def _minus(first: Estimate | None) -> str:
     return first.what.removeprefix("difference in ").capitalize() if first is not None else "Value"
 
 
-def _clear(columns: Columns, baseline: str) -> str:
-    higher = [name for name, low in zip(columns["model"], columns["low"], strict=True) if low > 0]
-    lower = [name for name, high in zip(columns["model"], columns["high"], strict=True) if high < 0]
+def _chance(one: Estimate) -> float:
+    """nan where it is undecided."""
+    chance = chance_above(one, 0.0)
+    return math.nan if chance is None else chance
+
+
+def _clear(result: Mapping[str, Estimate], baseline: str) -> str:
+    ends = {name: one.interval() for name, one in result.items() if not one.doubts}
+    if result and not ends:
+        return f"Whether any model differs from {short(baseline, 24)} is undecided"
+    higher = [name for name, (low, _) in ends.items() if low > 0]
+    lower = [name for name, (_, high) in ends.items() if high < 0]
     parts = [
         f"{words.join([short(name, 24) for name in some[:4]])} {'is' if len(some) == 1 else 'are'} {word}"
         for some, word in ((higher, "higher"), (lower, "lower"))
@@ -78,7 +88,7 @@ def _clear(columns: Columns, baseline: str) -> str:
     told = " and ".join(parts)
     if told:
         return f"{told} than {short(baseline)}"
-    alone = short(str(columns["model"][0]), 24) if len(columns["model"]) == 1 else "none of them"
+    alone = short(next(iter(result)), 24) if len(result) == 1 else "none of them"
     return f"The data cannot tell {alone} from {short(baseline, 24)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import InputError, Problem, wrong
+from hero_eval.gates import Gate
 
 GATE_CLOSED = 4
 
@@ -53,38 +54,22 @@ class Ask:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Gate:
-    """A release gate: passed only where the data make us sure enough."""
+def with_gate(document: Mapping[str, Any], gate: Gate, results: Sequence[hero.Estimate]) -> dict[str, Any]:
+    """The document with what the gate says of its numbers, where one was asked for."""
+    return {**document, "gate": gate.to_dict(gate.verdicts(results))} if gate.is_asked else dict(document)
 
-    least: float | None = None
-    most: float | None = None
 
-    def check(self, result: hero.Estimate) -> str | None:
-        """A sentence if the gate is not passed: the one-sided bound at the level is on the wrong side."""
-        low, high = result.interval(side="lower")[0], result.interval(side="upper")[1]
-        at = f"at level {result.level:.4g}"
-        if self.least is not None and not low >= self.least:
-            sure = result.probability_above(self.least)
-            may = f"{result.what} may be as low as {low:.4f} {at}; {self.least:g} was asked"
-            return f"gate closed: {may} (we are {sure:.1%} sure that it is above)"
-        if self.most is not None and not high <= self.most:
-            sure = result.probability_below(self.most)
-            may = f"{result.what} may be as high as {high:.4f} {at}; {self.most:g} was allowed"
-            return f"gate closed: {may} (we are {sure:.1%} sure that it is below)"
-        return None
+def enforce(gate: Gate, results: Sequence[hero.Estimate]) -> None:
+    """Say on stderr what keeps the gate shut, and leave with the gate's own exit code."""
+    import typer
 
-    def enforce(self, results: Sequence[hero.Estimate]) -> None:
-        """Say what failed on stderr and leave with the gate's own exit code."""
-        import typer
+    from hero_eval.cli.guard import say
 
-        from hero_eval.cli.guard import say
-
-        failed = [sentence for sentence in map(self.check, results) if sentence is not None]
-        for sentence in failed:
-            say(sentence)
-        if failed:
-            raise typer.Exit(GATE_CLOSED)
+    shut = [one for one in gate.verdicts(results) if not one.is_open] if gate.is_asked else []
+    for one in shut:
+        say(one.words)
+    if shut:
+        raise typer.Exit(GATE_CLOSED)
 
 
 def options_of(rounds: Rounds, ask: Ask, doing: Activity) -> dict[str, Any]:
@@ -104,8 +89,8 @@ def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool)
         else:
             result = hero.estimate_rate(current, rounds.history, **options)
             results, document, page = [result], result.to_dict(), pages.estimate(result)
-    show_json(document) if as_json else show(page)
-    gate.enforce(results)
+    show_json(with_gate(document, gate, results)) if as_json else show(page)
+    enforce(gate, results)
 
 
 def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
@@ -127,8 +112,8 @@ def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
             result = hero.estimate_difference(a, b, rounds.history, **options)
             results = [result]
             document, page = result.to_dict(), pages.difference(result, *two_names(data.currents, a.name, b.name))
-    show_json(document) if as_json else show(page)
-    gate.enforce(results)
+    show_json(with_gate(document, gate, results)) if as_json else show(page)
+    enforce(gate, results)
 
 
 def refuse_for_all_methods(ask: Ask, gate: Gate) -> None:
@@ -154,8 +139,8 @@ def win_rate(data: Data, ask: Ask, sides: dict[str, Any], gate: Gate, *, as_json
         doing.say("Estimating")
         options = options_of(rounds, ask, doing) | sides
         result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
-    show_json(result.to_dict()) if as_json else show(pages.estimate(result))
-    gate.enforce([result])
+    show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(pages.estimate(result))
+    enforce(gate, [result])
 
 
 def moderation(data: Data, ask: Ask, *, as_json: bool) -> None:
@@ -191,8 +176,9 @@ def show_labelers(result: Reliability, *, as_json: bool) -> None:
             "n_gold": result.n_gold,
             "converged": result.converged,
             "em": {"steps": result.report.n_steps, "change": result.report.change},
+            "errs_together": result.errs_together,
             "labelers": rows,
-            "findings": [finding.to_dict() for finding in result.findings],
+            "findings": [finding.to_dict() for finding in result.table_findings],
         }
     )
 

@@ -101,8 +101,8 @@ def outlook(current: Round, history: Sequence[Round], positive: list[str] | None
 
 def refusal(findings: Sequence[Finding]) -> str | None:
     """In a sentence, that these labelers are no use here and what would be; None where they are of use."""
-    advice = next((str(one.data["advice"]) for one in findings if one.code == "F303" and "advice" in one.data), None)
-    return None if advice is None else f"{advice[0].upper()}{advice[1:]}."
+    told = next((one for one in findings if one.code == "F303" and "gold_needed" in one.data), None)
+    return None if told is None else f"{told.fact[:1].upper()}{told.fact[1:]}. {told.action}"
 
 
 def _tried(tried: Comparison) -> list[dict[str, Any]]:

@@ -107,11 +107,12 @@ def estimate(
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
+    from hero_eval.gates import Gate
 
     where = Where(engine, memory_limit, spark)
     data = Data(given.some(current), history or (), column or (), classes, positive, covariates, text, where=where)
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    gate = actions.Gate(fail_below, fail_above)
+    gate = Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(current):
         recorded.estimate("estimate", stored, data, ask, gate, as_json=json, by=by)
@@ -176,11 +177,12 @@ def compare(
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
+    from hero_eval.gates import Gate
 
     where = Where(engine, memory_limit, spark)
     data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    gate = actions.Gate(fail_below, fail_above)
+    gate = Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(a):
         recorded.estimate("compare", stored, data, ask, gate, as_json=json, other=other_round)
@@ -237,12 +239,13 @@ def winrate(
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
+    from hero_eval.gates import Gate
 
     where = Where(engine, memory_limit, spark)
     data = Data(given.some(current), history or (), column or (), classes, None, covariates, text, where=where)
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    gate = actions.Gate(fail_below, fail_above)
+    gate = Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(current):
         recorded.estimate("winrate", stored, data, ask, gate, as_json=json, **sides)
@@ -289,6 +292,7 @@ def moderation(
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
+    from hero_eval.gates import Gate
 
     where = Where(engine, memory_limit, spark)
     currents = given.some(current)
@@ -298,7 +302,7 @@ def moderation(
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(current):
-        recorded.estimate("moderation", stored, data, ask, actions.Gate(), as_json=json, flag=flag)
+        recorded.estimate("moderation", stored, data, ask, Gate(), as_json=json, flag=flag)
     else:
         actions.moderation(data, ask, as_json=json)
 
@@ -341,6 +345,8 @@ def report(
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
+    fail_below: given.FailBelow = None,
+    fail_above: given.FailAbove = None,
     round: kept.RoundName = None,
     from_question: kept.FromQuestion = None,
     from_model: kept.FromModels = None,
@@ -353,15 +359,16 @@ def report(
     from hero_eval.cli import actions, reporting
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
+    from hero_eval.gates import Gate
 
     where = Where(engine, memory_limit, spark)
     data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(a):
-        reporting.from_store(stored, data, ask, output, title)
+        reporting.from_store(stored, data, ask, Gate(fail_below, fail_above), output, title)
     else:
-        reporting.from_files(data, ask, output, title)
+        reporting.from_files(data, ask, Gate(fail_below, fail_above), output, title)
 
 
 @app.command(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
-from hero_eval.report.text import escape, row
-from hero_eval.words import printable
+from hero_eval.report.text import code_spans, escape, row
+from hero_eval.words import TO_DO, printable
 
 
 def write(title: str, page: Page) -> str:
@@ -22,7 +22,8 @@ def _block(block: Block) -> str:
         case Remarks(findings):
             return "\n".join(
                 f"- {finding.severity} `{finding.code}` "
-                + escape(f"{whom}: {finding.message}" if whom else finding.message)
+                + escape(f"{whom}: {finding.fact}." if whom else f"{finding.fact}.")
+                + f" {TO_DO} {code_spans(finding.action)}"
                 for finding, whom in findings
             )
         case Table():

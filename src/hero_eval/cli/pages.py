@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_eval import words
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
+from hero_eval.findings import doubts_of
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
@@ -42,6 +43,8 @@ def family(result: Family) -> Page:
     title = (
         f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {words.percent(result.level)}."
     )
+    doubts = words.codes(doubts_of(result.findings))
+    title = f"{title} In doubt: {doubts}." if doubts else title
     page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
     return [*page, Facts(how(first)[:1]), *remarks(result.findings)]
 
@@ -72,8 +75,7 @@ def how(result: Estimate) -> list[tuple[str, str]]:
         ("gold", gold),
     ]
     if report is not None:
-        state = "converged" if report.converged else f"NOT converged (change {report.change:.0e})"
-        facts.append(("EM", f"{words.count(report.n_steps, 'step')}, {state}"))
+        facts.append(("EM", report.state if report.converged else f"{report.state} (change {report.change:.0e})"))
     return facts
 
 
@@ -130,10 +132,10 @@ def comparison_remarks(result: Comparison) -> Page:
     concerns: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
     for name, one in result.estimates.items():
         for finding in one.findings:
-            concerns.setdefault((finding.code, finding.message), (finding, []))[1].append(name)
+            concerns.setdefault((finding.code, finding.fact), (finding, []))[1].append(name)
     every = len(result.estimates)
     found = [
-        (finding, "" if len(of) == every or finding.message.startswith(of[0]) else ", ".join(of))
+        (finding, "" if len(of) == every or finding.fact.startswith(of[0]) else ", ".join(of))
         for finding, of in concerns.values()
     ]
     return [Remarks(found)] if found else []
@@ -194,17 +196,15 @@ def moderation(result: Moderation) -> Page:
 
 def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
     """The reliability table; `rows` are those of `labelers_rows`."""
-    report = result.report
-    state = "converged" if report.converged else "NOT converged"
     summary = (
         f"{words.count(len(rows), 'labeler')}, learned from {words.count(result.n_items, 'item')} of which "
-        f"{result.n_gold:,} have gold (EM {state} after {words.count(report.n_steps, 'step')})."
+        f"{result.n_gold:,} have gold (EM {result.report.state})."
     )
     tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
     page: Page = [Line(summary, strong=True), *tables]
     if any(value is None for row in rows for key, value in row.items() if key.endswith("_se")):
-        page.append(Line("± ? marks a value at its bound, which has no standard error."))
-    return page + remarks(result.findings)
+        page.append(Line("± ? marks a value at its bound, or without gold, which has no standard error."))
+    return page + remarks(result.table_findings)
 
 
 _LABELER = (Column("labeler", "left", cut=True), Column("labels"), Column("gold"))

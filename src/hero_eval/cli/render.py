@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
 from hero_eval.documents import json_text
-from hero_eval.words import printable
+from hero_eval.words import TO_DO, printable
 
 TEXT_WIDTH = 80
 NARROWEST = 8
@@ -91,8 +91,9 @@ def _show_remarks(screen: Screen, block: Remarks) -> None:
     room = max((len(finding.severity) for finding, _ in ordered), default=0)
     for finding, whom in ordered:
         lead = f"{finding.severity:<{room}} {finding.code}{GAP}"
-        text = f"{whom}: {finding.message}" if whom else finding.message
+        text = f"{whom}: {finding.fact}" if whom else finding.fact
         _write(screen, text, lead=lead, lead_style="yellow" if finding.severity == "warning" else "dim")
+        _write(screen, f"{TO_DO} {finding.action}", style="dim", lead=" " * cell_len(lead))
 
 
 def _write(screen: Screen, text: str, style: str = "", lead: str = "", lead_style: str = "") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hero_eval as hero
-from hero_eval.cli.actions import Ask, options_of, two_names
+from hero_eval.cli.actions import Ask, enforce, options_of, two_names
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.progress import Activity, activity
@@ -17,10 +17,11 @@ from hero_eval.report.pages import checked_place, environment, write
 
 if TYPE_CHECKING:
     from hero_eval.cli.stored import FromStore
+    from hero_eval.gates import Gate
     from hero_eval.report.contents import Report
 
 
-def from_files(data: Data, ask: Ask, output: Path, title: str | None) -> None:
+def from_files(data: Data, ask: Ask, gate: Gate, output: Path, title: str | None) -> None:
     """A report on one round, or on the difference of two."""
     _prepare(output)
     with activity() as doing:
@@ -34,12 +35,13 @@ def from_files(data: Data, ask: Ask, output: Path, title: str | None) -> None:
             a, b = rounds.currents
             result = hero.estimate_difference(a, b, rounds.history, **options)
             names = two_names(data.currents, a.name, b.name)
-        report = _made(result, doing, names, title, made_from)
+        report = _made(result, doing, names, title, made_from, gate)
         place = write(report, output)
     _tell(report, place)
+    enforce(gate, [result])
 
 
-def from_store(stored: FromStore, data: Data, ask: Ask, output: Path, title: str | None) -> None:
+def from_store(stored: FromStore, data: Data, ask: Ask, gate: Gate, output: Path, title: str | None) -> None:
     """A report on a round of the store; the estimate is recorded, so that it can be made again."""
     from hero_eval.cli.stored import ask_store
     from hero_eval.store.estimates import save
@@ -52,11 +54,12 @@ def from_store(stored: FromStore, data: Data, ask: Ask, output: Path, title: str
         *([("again", f"hero reproduce {recorded.estimate}")] if stored.save else []),
     ]
     with activity() as doing:
-        report = _made(recorded.result, doing, ("A", "B"), title, made_from)
+        report = _made(recorded.result, doing, ("A", "B"), title, made_from, gate)
         place = write(report, output)
     if stored.save:
         save(store, recorded)
     _tell(report, place)
+    enforce(gate, [recorded.result])
 
 
 def _prepare(output: Path) -> None:
@@ -79,9 +82,11 @@ def _made(
     names: tuple[str, str],
     title: str | None,
     made_from: Sequence[tuple[str, str]],
+    gate: Gate,
 ) -> Report:
     doing.say("Writing the report")
-    return report_of(result, names=names, title=title, made_from=made_from)
+    verdict = gate.verdict(result) if gate.is_asked else None
+    return report_of(result, names=names, title=title, made_from=made_from, verdict=verdict)
 
 
 def _tell(report: Report, place: Path) -> None:

@@ -15,7 +15,8 @@ from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
 
 if TYPE_CHECKING:
-    from hero_eval.cli.actions import Ask, Gate
+    from hero_eval.cli.actions import Ask
+    from hero_eval.gates import Gate
     from hero_eval.store.estimates import Recorded
 
 
@@ -68,7 +69,7 @@ def estimate(
     **extra: Any,
 ) -> None:
     """Ask the store, show, record, let the gate decide; in this order, so that a number is seen if recording fails."""
-    from hero_eval.cli.actions import refuse_for_all_methods
+    from hero_eval.cli.actions import enforce, refuse_for_all_methods
     from hero_eval.store.estimates import save
 
     problems = ask.problems()
@@ -76,10 +77,10 @@ def estimate(
         problems.attempt(lambda: refuse_for_all_methods(ask, gate))
     problems.raise_any()
     store, recorded = ask_store(command, stored, data, ask, other, **extra)
-    show_recorded(recorded, as_json=as_json, saved=stored.save)
+    show_recorded(recorded, as_json=as_json, saved=stored.save, gate=gate)
     if stored.save:
         save(store, recorded)
-    gate.enforce(_numbers(recorded.result))
+    enforce(gate, _numbers(recorded.result))
 
 
 def ask_store(
@@ -108,9 +109,13 @@ def ask_store(
         return store, make(store, asked_of(command, stored.round, options), doing.step)
 
 
-def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool) -> None:
+def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate | None = None) -> None:
+    """The gate is no part of what is recorded: it is asked of a number, and may be asked anew."""
+    from hero_eval.cli.actions import with_gate
+
     if as_json:
-        show_json(recorded.document)
+        document = recorded.document
+        show_json(document if gate is None else with_gate(document, gate, _numbers(recorded.result)))
         return
     past = ", ".join(recorded.history) or "none"
     tail = [Line(f"History: {past} (store version {recorded.store_version}).")]

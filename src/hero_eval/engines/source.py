@@ -395,11 +395,13 @@ class SqlSource:
         found = []
         if self._repeats:
             data = {"count": self._repeats, "labels": self._repeats}
-            found.append(Finding("F101", f"Exact duplicates dropped: {self._repeats} (labels {self._repeats}).", data))
+            found.append(
+                Finding("F101", f"exact duplicates were dropped: {self._repeats} (labels {self._repeats})", data)
+            )
         if unlabelled:
-            found.append(Finding("F102", f"Items without labels set aside: {unlabelled}.", {"count": unlabelled}))
+            found.append(Finding("F102", f"items without labels were set aside: {unlabelled}", {"count": unlabelled}))
         if self.look.n_empty:
-            message = f"Rows without a label ignored: {self.look.n_empty}."
+            message = f"rows without a label were ignored: {self.look.n_empty}"
             found.append(Finding("F103", message, {"count": self.look.n_empty}))
         return tuple(found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hero_eval.findings import Finding
 from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
-from hero_eval.methods.hero2_remarks import Dropped, dropped_findings, moved_finding, value_findings
+from hero_eval.methods.hero2_remarks import Dropped, Shift, dropped_findings, moved_covariates, value_findings
 from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, method
 from hero_eval.methods.stage_b import Carried, carry, fit_findings, tilt_gradient
 from hero_eval.model.control import FEW, Control, Covariates, fit_control, mean_shift, prepare
@@ -66,8 +66,8 @@ def _on_counts(evidence: Evidence, counted: CountedCovariates) -> Fit:
     found = [*fit_findings(tilt.carried), *dropped_findings(counted.names, dropped)]
     if ready.kept:
         found += value_findings(ready.missing, tilt.ridge.penalty, tilt.ridge.n_effective, asked)
-        shift = moved_finding(counted.names, ready.kept, ready.shift)
-        found += [] if shift is None else [shift]
+        shift = moved_covariates(counted.names, ready.kept, ready.shift)
+        found += [] if shift is None else [shift.carried()]
     return Fit(
         rates=root.rates,
         inside=inside,
@@ -87,11 +87,11 @@ def counted_penalty(evidence: Evidence) -> float | None:
     return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
 
 
-def counted_shift(evidence: Evidence, level: float) -> Finding | None:
-    """`shift_finding` for counted covariates."""
+def counted_shift(evidence: Evidence, level: float) -> Shift | None:
+    """`covariate_shift` for counted covariates."""
     assert evidence.counted is not None
     ready = prepare_counts(evidence, evidence.counted, drop_collinear=counted_penalty(evidence) == 0.0)
-    return moved_finding(evidence.counted.names, ready.kept, ready.shift, level)
+    return moved_covariates(evidence.counted.names, ready.kept, ready.shift, level)
 
 
 def _penalty(evidence: Evidence) -> float | None:
@@ -167,16 +167,16 @@ def _covariate_findings(
     missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(in_history.mean())
     found += value_findings(missing, control.penalty, control.n_effective, asked)
     assert evidence.history is not None
-    shift = shift_finding(columns, ready, evidence.current.item_weight, evidence.history.item_weight)
-    return found if shift is None else [*found, shift]
+    shift = covariate_shift(columns, ready, evidence.current.item_weight, evidence.history.item_weight)
+    return found if shift is None else [*found, shift.carried()]
 
 
-def shift_finding(
+def covariate_shift(
     columns: CovariateColumns,
     ready: Covariates,
     current_weight: Floats,
     history_weight: Floats,
     level: float = 0.05,
-) -> Finding | None:
-    """A mean that moved by more than chance allows (`level` over all covariates) is carried straight into HERO-2."""
-    return moved_finding(columns.names, ready.kept, mean_shift(ready, current_weight, history_weight), level)
+) -> Shift | None:
+    """Means that moved by more than chance allows (`level` over all covariates), which HERO-2 carries into the rate."""
+    return moved_covariates(columns.names, ready.kept, mean_shift(ready, current_weight, history_weight), level)

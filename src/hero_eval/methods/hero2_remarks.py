@@ -54,16 +54,30 @@ def value_findings(
     return found
 
 
-def moved_finding(names: Sequence[str], kept: Sequence[int], z: Floats, level: float = 0.05) -> Finding | None:
-    """A mean that moved by more than chance allows (`level` over all covariates) is carried straight into HERO-2."""
+@dataclass(frozen=True)
+class Shift:
+    """Covariates whose means moved between history and current by more than chance allows."""
+
+    columns: tuple[str, ...]
+    largest_z: float
+    p_value: float
+
+    def finding(self, so: str, action: str = "", doubts: bool = False, **more: object) -> Finding:
+        """What was done about it (`so`), and whether the interval lacks it."""
+        moved = f"the mean of {name_some(list(self.columns))} differs between history and current"
+        data = {"columns": list(self.columns), "largest_z": self.largest_z, "p_value": self.p_value, **more}
+        return Finding("F403", f"{moved} (|z| up to {self.largest_z:.1f}); {so}", data, action, doubts)
+
+    def carried(self) -> Finding:
+        """HERO-2 carries the shift straight into the rate."""
+        return self.finding("hero2 takes that as chance", doubts=True)
+
+
+def moved_covariates(names: Sequence[str], kept: Sequence[int], z: Floats, level: float = 0.05) -> Shift | None:
+    """Means that moved by more than chance allows (`level` over all covariates)."""
     bound = -special.ndtri(level / 2 / max(len(z), 1))
     moved = [names[c] for c, value in zip(kept, z, strict=True) if abs(value) > bound]
     if not moved:
         return None
     largest = float(np.abs(z).max())
-    message = (
-        f"the mean of {name_some(moved)} differs between history and current (|z| up to {largest:.1f}), which hero2 "
-        "takes as chance: trust hero1 more"
-    )
-    p_value = min(1.0, 2.0 * float(special.ndtr(-largest)) * len(z))
-    return Finding("F403", message, {"columns": moved, "largest_z": largest, "p_value": p_value})
+    return Shift(tuple(moved), largest, min(1.0, 2.0 * float(special.ndtr(-largest)) * len(z)))

@@ -13,13 +13,15 @@ import numpy as np
 from scipy import sparse
 
 from hero_eval.findings import Finding, name_some
-from hero_eval.methods.hero2 import shift_finding
+from hero_eval.methods.hero2 import covariate_shift
 from hero_eval.methods.registry import Evidence, Fit, Wide, joined_times, method
 from hero_eval.methods.stage_b import weak_finding
 from hero_eval.model.between import (
     TYPICAL,
     Between,
     Drift,
+    Unseen,
+    gold_contradiction,
     gold_shift,
     learn_drift,
     left_of,
@@ -28,6 +30,7 @@ from hero_eval.model.between import (
     shifted,
     split_shift,
     split_slopes,
+    unseen_classes,
 )
 from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
@@ -37,6 +40,8 @@ from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.model.score import EDGE_ITEMS, edge_point
 
 LEVELS = (0, 2, 3, 5, 7, 9)
+CONTRADICTED = 4.5
+"""Standard errors by which the gold of a class may miss what labels alone say of it before the fit is not believed."""
 _MANY_ROUNDS = 3  # of them past: rounds may then differ in more than a tilt
 _OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart
@@ -66,13 +71,23 @@ class Fitted:
         return gold_shift(self.fit, self.drift.size)
 
     @cached_property
+    def unseen(self) -> Unseen | None:
+        """What is open of classes that no gold shows."""
+        return None if self.over_both else unseen_classes(self.fit)
+
+    @cached_property
+    def shift(self) -> Floats:
+        """(K-1,): of the class logits of current items without gold: drift that gold shows, classes that none shows."""
+        return self.seen[0] if self.unseen is None else self.seen[0] + self.unseen.middle * self.unseen.direction
+
+    @cached_property
     def shares(self) -> Floats:
-        """(P, K): P(class | answers, gold) of every row, with the drift of the current round that its gold shows."""
+        """(P, K): P(class | answers, gold) of every row, with the current round's shift."""
         shares = self.fit.shares
-        if not self.seen[0].any():
+        if not self.shift.any():
             return shares
         open_rows = self.fit.rows.is_current & ~self.fit.rows.known
-        return np.where(open_rows[:, None], shifted(shares, self.seen[0]), shares)
+        return np.where(open_rows[:, None], shifted(shares, self.shift), shares)
 
 
 def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> Rows:
@@ -106,13 +121,16 @@ def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> 
 def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
     """One component a class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
 
-    A component that is a class without any gold would be named by the labels alone, so there must be levels then.
+    A component that is a class without any gold would be named by the labels alone, so there must be levels then. So
+    there must where components that are classes contradict the gold.
     """
     best, worse = None, 0
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     for n_levels in LEVELS if anchored else LEVELS[1:]:
         shape = Shape(n_levels, rows.n_classes, rows.n_rounds > _MANY_ROUNDS)
         other = fit_levels(rows, shape, groups, _LOOKING, progress=evidence.progress)
+        if n_levels == 0 and gold_contradiction(other) > CONTRADICTED:
+            continue
         if best is None or other.criterion > best.criterion:
             best, worse = other, 0
         else:
@@ -146,11 +164,11 @@ def _fitted(evidence: Evidence) -> Fitted:
         names = list(wide.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
         return Fitted(fit, False, (Finding("F401", message, {"columns": names}),), alone=evidence.alone)
-    shift = shift_finding(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
+    shift = covariate_shift(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
     found = []
     if shift is not None:
-        message = shift.message.split(", which")[0] + "; class rates were averaged over the current round's items only"
-        found.append(Finding("F403", message, shift.data))
+        so = "class rates were averaged over the current round's items only"
+        found.append(shift.finding(so, "Nothing: the rate does not rest on these means."))
     return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready, evidence.alone)
 
 
@@ -205,7 +223,7 @@ def _measure(fitted: Fitted, in_scope: Floats) -> Measured:
 def _measure_mean(fitted: Fitted, shares: Floats, weight: Floats) -> Measured:
     """The mean class share by the rows' weights."""
     rows, information = fitted.fit.rows, fitted.fit.information
-    each = _by_shares(fitted.fit.shares, shares) if fitted.seen[0].any() else np.eye(rows.n_classes)[:, 1:]
+    each = _by_shares(fitted.fit.shares, shares) if fitted.shift.any() else np.eye(rows.n_classes)[:, 1:]
     total = weight.sum()
     rates = weight @ shares / total
     pull = (weight / total)[:, None, None] * each
@@ -240,7 +258,7 @@ def _lean(fitted: Fitted, rates: Floats) -> Lean | None:
     """None where several past rounds show drift, where labelers err each by itself, and where one class is all."""
     fit, rows = fitted.fit, fitted.fit.rows
     with_gold = np.unique(rows.round[rows.known & ~rows.is_current])
-    if not fitted.alone or fit.shape.n_levels == 0 or len(with_gold) != 1:
+    if not fitted.alone or fit.shape.n_levels == 0 or len(with_gold) != 1 or fitted.unseen is not None:
         return None
     counts = rows.patterns.counts
     past, now = counts * (rows.round == with_gold[0]), counts * rows.is_current
@@ -305,8 +323,7 @@ def _spread_covariance(fit: LevelFit, gradient: Floats) -> Floats:
     """
     answers, information = fit.point.answers, fit.information
     pull = information.solve(gradient)[: information.n_answers].reshape(len(answers), answers[0].size, -1)
-    out: Floats = np.einsum("jac,jab,jbd->cd", pull, fit.prior.answer_precision, pull)
-    return out
+    return fit.prior.pooling.covariance(pull)
 
 
 def _between(fitted: Fitted, measured: Measured) -> tuple[Between, float]:
@@ -315,7 +332,7 @@ def _between(fitted: Fitted, measured: Measured) -> tuple[Between, float]:
     own = own + _spread_covariance(fit, measured.gradient)
     here = fit.rows.is_current
     drift = fitted.drift.after(fitted.seen[1])
-    return Between(drift, fitted.shares[here], fit.rows.patterns.counts[here], own), excess
+    return Between(drift, fitted.shares[here], fit.rows.patterns.counts[here], own, fitted.unseen), excess
 
 
 def rates(evidence: Evidence) -> Floats:
@@ -350,6 +367,9 @@ def hero3(evidence: Evidence) -> Fit:
     by_item = _influences(fitted, measured.direct, measured.gradient)
     between, excess = _between(fitted, measured)
     found = measured.rates
+    against = gold_contradiction(fit)
+    if against > CONTRADICTED:
+        by_item = np.full_like(by_item, np.nan)
     n_history = wide.n_history
     n_items = float(wide.current.total)
     edge = _on_edge(found, n_items)
@@ -362,7 +382,7 @@ def hero3(evidence: Evidence) -> Fit:
         on_edge=edge,
         on_all=True,
         report=fit.report,
-        findings=(*fitted.findings, *_findings(fitted, wide, measured, between, excess)),
+        findings=(*fitted.findings, *_findings(fitted, wide, measured, between, excess), *_contradiction(against)),
         between=between,
         levels=fit,
         over_both=fitted.over_both,
@@ -404,6 +424,13 @@ def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, 
         )
         found.append(Finding("F207", message, {"excess_sd": float(np.sqrt(excess))}))
     return found
+
+
+def _contradiction(against: float) -> list[Finding]:
+    if against <= CONTRADICTED:
+        return []
+    what = f"the fit misses the gold that it has seen by {against:.0f} standard errors, so no rate is given"
+    return [Finding("F303", what, {"contradiction": against})]
 
 
 def _unknown_drift(measured: Measured, drift: Drift) -> Finding:

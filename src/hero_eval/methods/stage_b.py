@@ -111,4 +111,4 @@ def fit_findings(carried: Carried) -> tuple[Finding, ...]:
 
 
 def weak_finding(what: str) -> Finding:
-    return Finding("F303", f"{what}; the interval is only indicative")
+    return Finding("F303", f"{what}; the interval is only indicative", {"why": what})

@@ -6,6 +6,8 @@ for each sigma), so that a few rounds give a cautious answer. And a part of each
 each other, which labels show without any gold. Where the current round's labelers moved more than those of past rounds
 did, the excess is added, carried to the rate by its derivative in each labeler's answers.
 
+Where no gold shows a class, gold tells only from where on it would have been seen (`unseen_classes`).
+
 With one past round nothing tells how far rounds drift. Labelers who err together are then taken to drift together, by
 the prior of sigma; and of a shift between the two rounds that their labels show, a part is taken for drift
 (`split_shift`). Gold in the current round shows its own drift (`gold_shift`), and leaves less of it open.
@@ -35,6 +37,9 @@ _PLACES: Floats = np.sinh(_EVEN)  # of drifts of size 1: close to each other in 
 _MASSES: Floats = (1.0 + _PLACES**2 / DRIFT_FREEDOM) ** (-(DRIFT_FREEDOM + 1.0) / 2.0) * np.cosh(_EVEN)
 _LEAST_SHARE = 1e-12
 _NEWTON_STEPS = 50
+_FARTHEST = 20.0  # logits beyond which a class is all or nothing
+_UNSEEN_PLACES = 4_001
+_UNSEEN_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +105,19 @@ def gold_rows(fit: LevelFit, use: Bools) -> tuple[Floats, Ints, Floats]:
     """Of rows with gold: their class logits by labels alone, their gold, and as how many items they count."""
     patterns = fit.rows.patterns
     return np.log(label_shares(fit)[use]), patterns.gold[use], patterns.counts[use]
+
+
+def gold_contradiction(fit: LevelFit) -> float:
+    """How far the gold of some class is from what its items' labels alone make of it, in standard errors.
+
+    Half an item is allowed for, so that a class of which next to none is expected is not refuted by one.
+    """
+    if not fit.rows.known.any():
+        return 0.0
+    offset, gold, counts = gold_rows(fit, fit.rows.known)
+    share = np.exp(offset)
+    gap = np.abs(counts @ (np.eye(share.shape[1])[gold] - share))
+    return float((np.maximum(gap - 0.5, 0.0) / np.sqrt(counts @ (share * (1.0 - share)) + 0.25)).max())
 
 
 def no_drift(n_rounds: int) -> Drift:
@@ -270,17 +288,55 @@ def mean_slopes(shares: Floats, counts: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Unseen:
+    """Where classes may begin of which no gold was seen: a shift of their logits, along `direction` (K-1,).
+
+    `middle` is as probably too small as too large; `steps` (n,) are shifts beyond it, of equal confidence.
+    """
+
+    direction: Floats
+    middle: float
+    steps: Floats
+
+
+def unseen_classes(fit: LevelFit) -> Unseen | None:
+    """What gold that never shows a class still allows; None where it shows all that labels name, or there is none.
+
+    The confidence that the shift is below b is the probability of seeing the class at least once, were the shift b:
+    the exact bound for "none among n", with every gold item counted by how probable its labels make the class.
+    """
+    rows = fit.rows
+    seen = np.bincount(rows.patterns.gold[rows.known], minlength=rows.n_classes) > 0
+    named = rows.patterns.to_cells(rows.patterns.counts[:, None]).sum(axis=(0, 2)) > 0
+    if fit.shape.n_levels == 0 or not seen.any():
+        return None
+    if len(named) == len(seen):
+        seen |= ~named  # a class that neither gold nor any label has is only a word
+    if seen.all():
+        return None
+    offset, _, counts = gold_rows(fit, rows.known)
+    odds = special.logsumexp(offset[:, ~seen], axis=1) - special.logsumexp(offset[:, seen], axis=1)
+    shifts = np.linspace(-_FARTHEST - odds.max(), _FARTHEST - odds.min(), _UNSEEN_PLACES)
+    none_seen = -counts @ np.logaddexp(0.0, odds[:, None] + shifts)  # falls with the shift
+    wanted = np.log1p(-np.append((np.arange(_UNSEEN_STEPS) + 0.5) / _UNSEEN_STEPS, 0.5))
+    found = np.interp(-wanted, -none_seen, shifts)
+    direction = (~seen).astype(float)[1:] - float(~seen[0])
+    return Unseen(direction, float(found[-1]), found[:-1] - found[-1])
+
+
+@dataclass(frozen=True, eq=False)
 class Between:
     """What an estimate must allow for beyond the noise of its items.
 
     shares (P, K) and counts (P,) of the current rows, given their labels; own (K-1, K-1) the covariance that labelers'
-    own moves give rates[1:].
+    own moves give rates[1:]; unseen: of classes that no gold shows.
     """
 
     drift: Drift
     shares: Floats
     counts: Floats
     own: Floats
+    unseen: Unseen | None = None
 
     def moved(self, shift: Floats) -> Floats:
         """(K,) the rates if every item's log-ratios were off by `shift` (K-1,)."""
@@ -292,7 +348,11 @@ class Between:
         return mean_slopes(self.shares, self.counts)
 
     def covariance(self) -> Floats:
-        """(K-1, K-1) of rates[1:], from drift and from labelers' own moves."""
+        """(K-1, K-1) of rates[1:], from drift, from labelers' own moves and from classes that no gold shows."""
         slopes = self.slopes()
         out: Floats = self.own + self.drift.size**2 * slopes @ slopes.T
+        if self.unseen is not None:
+            off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
+            off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
+            out = out + off.T @ off / len(off)
         return out

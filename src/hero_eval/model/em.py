@@ -64,6 +64,11 @@ class EMReport:
     log_likelihood: float
     path: tuple[float, ...] = field(repr=False, default=())
 
+    @property
+    def state(self) -> str:
+        """In words. How many steps a fit took to rest depends on the processor, so it says that of the others alone."""
+        return "converged" if self.converged else f"NOT converged after {self.n_steps:,} step{'s'[: self.n_steps > 1]}"
+
 
 def gold_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
     """One state a class, from the gold rows alone.

@@ -176,5 +176,5 @@ def profile(both: Both, start: Joint, contrast: Floats, spacing: float, options:
                 continue
             step *= min(max(_ROOT_STEP / max(new_root - root, 1e-3), 0.5), 2.5)
             root = max(root, new_root)
-    order = np.argsort(places)
+    order = np.argsort(places, kind="stable")
     return Profile(np.array(places)[order], np.maximum.accumulate(np.array(roots)[order]), converged)

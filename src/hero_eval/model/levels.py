@@ -39,8 +39,10 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from hero_eval.model.em import EMOptions, EMReport, climb, gold_counts
+from hero_eval.model.halves import labels_of, typical_labels
 from hero_eval.model.latent import log_shares, share_out
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
+from hero_eval.model.pooling import LEAST_SPREAD, Pooling, labeler_scores, thin_spread
 
 PULL = 1.0
 TILT_SD = 1.0
@@ -65,7 +67,8 @@ _NEWTON_STEPS = 12
 _WARM_STEPS = 25
 _PSEUDO_LABELERS = 2.0
 _PSEUDO_VARIANCE = 0.5
-_PSEUDO_GROUP = 2.0
+THIN = 100.0
+_POOLED_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,14 +210,19 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """answers: means (J, (L-1)q) and precisions (J, (L-1)q, (L-1)q); classes: means and precision
-    (m, m); context: how far a round's mean level moves the reading of its levels."""
+    """answers: precisions (J, (L-1)q, (L-1)q) around the means of the labelers' groups (J,), which are as free as the
+    labelers themselves; classes: means and precision (m, m); context: how far a round's mean level moves the reading of
+    its levels."""
 
-    answer_mean: Floats
+    groups: Ints
     answer_precision: Floats
     class_mean: Floats
     class_precision: Floats
     context: float = 0.0
+
+    @cached_property
+    def pooling(self) -> Pooling:
+        return Pooling(self.groups, self.answer_precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,12 +238,16 @@ class LevelFit:
 
     @property
     def criterion(self) -> float:
-        """The log-likelihood less `PRICE` for each parameter: larger is better."""
-        at = self.point
-        unused = self.rows.patterns.cells.sum(axis=0).reshape(at.answers.shape[0], -1).sum(axis=1) == 0
-        n_free = n_parameters(at) - int(unused.sum()) * at.answers[0].size
+        """The log-likelihood less `PRICE` for each parameter: larger is better.
+
+        A labeler counts for as many as its labels, not its prior, decide; it may be next to none.
+        """
+        at, prior = self.point, self.prior
+        cells = self.rows.patterns.to_cells(self.post * self.rows.patterns.counts[:, None])
+        hessian = _regression_slopes(cells, self.shape.basis, at.answers)[1] + prior.answer_precision
+        held = float(np.trace(np.linalg.solve(hessian, prior.answer_precision), axis1=1, axis2=2).sum())
         height = float(self.rows.patterns.counts @ self._expected[1])
-        return height - PRICE * float(n_free)
+        return height - PRICE * (n_parameters(at) - held)
 
     @cached_property
     def _expected(self) -> tuple[Floats, Floats]:
@@ -329,18 +341,36 @@ def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precis
 
     counts (J, L, n), design (n, m), at (J, L-1, m), mean (J, (L-1)m), precision (J, (L-1)m, (L-1)m).
     """
+    gradient, hessian = _regression_slopes(counts, design, at)
+    gradient = gradient - np.einsum("ja,jab->jb", at.reshape(gradient.shape) - mean, precision)
+    hessian = hessian + precision
+    step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+    return at + _damped(step).reshape(at.shape), hessian
+
+
+def _regression_slopes(counts: Floats, design: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """Gradients (J, (L-1)m) and complete informations (J, (L-1)m, (L-1)m) of multinomial regressions."""
     n_fits = len(counts)
-    width = at.shape[1] * at.shape[2]
     lines = at @ design.T
     whole = np.concatenate([np.zeros((n_fits, 1, lines.shape[2])), lines], axis=1)
     share = np.exp(log_shares(whole, axis=1))[:, 1:]
     total = counts.sum(axis=1)
-    gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, width)
-    gradient = gradient - np.einsum("ja,jab->jb", at.reshape(n_fits, width) - mean, precision)
-    hessian = _curvature(total, share, design) + precision
-    step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-    step *= np.minimum(1.0, 2.0 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
-    return at + step.reshape(at.shape), hessian
+    gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, -1)
+    return gradient, _curvature(total, share, design)
+
+
+def _damped(step: Floats) -> Floats:
+    """Steps (J, w), none of them longer than Newton's method can be trusted."""
+    out: Floats = step * np.minimum(1.0, 2.0 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
+    return out
+
+
+def labeler_step(cells: Floats, shape: Shape, answers: Floats, pooling: Pooling) -> tuple[Floats, Floats]:
+    """One damped Newton step of all labelers together with the means of their groups, and the labelers' Hessians."""
+    gradient, hessian = _regression_slopes(cells, shape.basis, answers)
+    hessian = hessian + pooling.precision
+    step = pooling.solve(hessian, gradient + pooling.slope(answers.reshape(gradient.shape)))
+    return answers + _damped(step).reshape(answers.shape), hessian
 
 
 def _curvature(total: Floats, share: Floats, design: Floats) -> Floats:
@@ -449,9 +479,10 @@ def fit_levels(
     if warm is not None:
         prior, point = warm.prior, warm.point
     else:
-        prior, point = _start(rows, shape)
-        for number in range(_WARM_STEPS):
-            point, prior = _warm_step(rows, shape, point, prior, groups, ridge)
+        thin = typical_labels(labels_of(rows.patterns)) < THIN
+        prior, point = _start(rows, shape, groups, thin)
+        for number in range(_WARM_STEPS + (_POOLED_STEPS if thin else 0)):
+            point, prior = _warm_step(rows, shape, point, prior, groups, ridge, number if thin else None)
             if progress is not None:
                 progress(number + 1, 1.0)
     if prior.context == 0.0:
@@ -548,8 +579,7 @@ def moved_point(at: Point, step: Floats) -> Point:
 
 def _prior_slope(shape: Shape, at: Point, prior: Prior) -> Floats:
     """(p,): the derivative of `_log_prior`."""
-    gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
-    parts = [-np.einsum("ja,jab->jb", gap, prior.answer_precision).ravel()]
+    parts = [prior.pooling.slope(at.answers.reshape(len(at.answers), -1)).ravel()]
     if shape.n_levels:
         parts.append(_level_prior_slope(at))
     parts.append(-((at.classes - prior.class_mean) @ prior.class_precision).ravel())
@@ -589,7 +619,7 @@ def _vector(point: Point) -> Floats:
     return np.concatenate([point.answers.ravel(), point.levels, point.tilts.ravel(), point.classes.ravel()])
 
 
-def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
+def _start(rows: Rows, shape: Shape, groups: Ints, thin: bool) -> tuple[Prior, Point]:
     """Answers from the gold rows (one component a class) or from how often each answer is given (levels)."""
     patterns = rows.patterns
     n_labelers, n_answers = patterns.n_labelers, patterns.n_answers
@@ -616,11 +646,12 @@ def _start(rows: Rows, shape: Shape) -> tuple[Prior, Point]:
         classes[:, 0] = np.log(shares[1:]) - np.log(shares[0])
         classes[:, 1] = 1.5 * np.arange(1, rows.n_classes) / max(rows.n_classes - 1, 1)
         levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
-    width = (n_answers - 1) * n_basis
     spread = np.tile([4.0, 1.0] if shape.n_levels else [1.0] * n_basis, n_answers - 1)
-    flat = answers.reshape(n_labelers, width)
+    if thin:
+        answers[:] = np.average(answers, axis=0, weights=given.sum(axis=1))
+        spread = np.full(len(spread), LEAST_SPREAD)
     prior = Prior(
-        np.tile(flat.mean(axis=0), (n_labelers, 1)),
+        groups,
         np.tile(np.diag(1.0 / spread), (n_labelers, 1, 1)),
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
@@ -633,7 +664,7 @@ def _maximise(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Floats) -
     cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
     answers = at.answers
     for _ in range(2):
-        answers, _ = newton_step(cells, shape.basis, answers, prior.answer_mean, prior.answer_precision)
+        answers, _ = labeler_step(cells, shape, answers, prior.pooling)
     levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
     return Point(answers, levels, tilts, _class_newton(rows, shape, at, prior, post)[0])
 
@@ -656,40 +687,36 @@ def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Float
 
 
 def _warm_step(
-    rows: Rows, shape: Shape, at: Point, prior: Prior, groups: Ints, ridge: float | None
+    rows: Rows, shape: Shape, at: Point, prior: Prior, groups: Ints, ridge: float | None, thin: int | None
 ) -> tuple[Point, Prior]:
-    """An EM step, then the priors again: labelers' means by group and their spread, the ridge."""
+    """An EM step, then the priors again: labelers' spread around the means of their groups, the ridge."""
     post, _ = expect(rows, shape, at)
     cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
-    answers, hessian = newton_step(cells, shape.basis, at.answers, prior.answer_mean, prior.answer_precision)
+    answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
-    mean = _group_means(flat, groups, own)
-    gap = (flat - mean)[own]
-    covered = gap.T @ gap + np.linalg.inv(hessian[own]).sum(axis=0)
-    covered += _PSEUDO_LABELERS * _PSEUDO_VARIANCE * np.eye(gap.shape[1])
-    spread = covered / (own.sum() + _PSEUDO_LABELERS)
-    precision = np.tile(np.linalg.inv(spread), (len(flat), 1, 1))
-    if shape.n_levels == 0:
-        past = np.where(rows.is_current, 0.0, rows.patterns.counts)
-        met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
-        precision[met] = np.eye(flat.shape[1]) / LOOSE_SD**2
+    mean = prior.pooling.means(flat)
+    if thin is None:
+        covariance = _spread(flat[own] - mean[own], hessian[own])
+    elif thin < _POOLED_STEPS:
+        covariance = LEAST_SPREAD * np.eye(flat.shape[1])
+    else:
+        scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
+        covariance = thin_spread(*scores, (flat - mean)[own] if thin > _POOLED_STEPS else None, prior.answer_precision)
     classes, class_hessian = _class_newton(rows, shape, at, prior, post)
     levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
     class_mean, class_precision = _class_prior(
-        rows, shape, mean[own].mean(axis=0), spread, classes, class_hessian, ridge
+        rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
     )
-    return Point(answers, levels, tilts, classes), Prior(mean, precision, class_mean, class_precision)
+    precision = np.tile(np.linalg.inv(covariance), (len(flat), 1, 1))
+    return Point(answers, levels, tilts, classes), Prior(groups, precision, class_mean, class_precision)
 
 
-def _group_means(flat: Floats, groups: Ints, own: Bools) -> Floats:
-    """(J, m): the mean of each labeler's group, itself leaning on that of all labelers."""
-    everyone = flat[own].mean(axis=0)
-    n_groups = int(groups.max()) + 1
-    size = sum_by(groups[own], np.ones(int(own.sum())), n_groups)
-    sums = np.stack([sum_by(groups[own], column, n_groups) for column in flat[own].T], axis=1)
-    means = (sums + _PSEUDO_GROUP * everyone) / (size + _PSEUDO_GROUP)[:, None]
-    out: Floats = means[groups] if n_groups > 1 else np.tile(everyone, (len(flat), 1))
+def _spread(gap: Floats, hessian: Floats) -> Floats:
+    """(w, w): labelers' covariance, from how far they are off their means (J, w) and how well that is known."""
+    covered = gap.T @ gap + np.linalg.inv(hessian).sum(axis=0)
+    covered += _PSEUDO_LABELERS * _PSEUDO_VARIANCE * np.eye(gap.shape[1])
+    out: Floats = covered / (len(gap) + _PSEUDO_LABELERS)
     return out
 
 
@@ -723,8 +750,7 @@ def _class_prior(
 
 
 def _log_prior(shape: Shape, at: Point, prior: Prior) -> float:
-    gap = at.answers.reshape(len(at.answers), -1) - prior.answer_mean
-    height = -0.5 * float(np.einsum("ja,jab,jb->", gap, prior.answer_precision, gap))
+    height = prior.pooling.height(at.answers.reshape(len(at.answers), -1))
     if shape.n_levels:
         height += PULL * float(np.log(at.pool).mean())
         height -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
@@ -860,6 +886,7 @@ class LevelInformation:
     def _factor(self) -> tuple[Any, bool]:
         """Cholesky factor of the dense information, and whether it had to be propped up."""
         matrix = (self.complete() - self._lost(self.fit.rows.patterns.counts)).toarray()
+        matrix[: self.n_answers, : self.n_answers] -= self.fit.prior.pooling.dense()
         matrix = 0.5 * (matrix + matrix.T)
         try:
             return linalg.cho_factor(matrix, lower=True), False
@@ -913,9 +940,11 @@ class LevelInformation:
             return solved
         complete, counts = self.complete(), self.fit.rows.patterns.counts
         diagonal = complete.diagonal()
+        pooling = self.fit.prior.pooling
 
         def product(vector: Floats) -> Floats:
             out = complete @ vector + self.scores.T @ (counts * (self.scores @ vector))
+            out[: self.n_answers] -= pooling.shared(vector[: self.n_answers])
             for e, slope in enumerate(self.slopes):
                 out -= slope.T @ (counts * self.post[:, e] * (slope @ vector))
             return np.asarray(out, dtype=float)

@@ -26,7 +26,7 @@ HERO-3 is not the paper's: `level_joint` and `level_log_prior` are its model, it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -299,8 +299,10 @@ def level_log_prior(
     tilts: Floats,
     classes: Floats,
     *,
-    answer_mean: Floats,
+    groups: Sequence[int],
     answer_precision: Floats,
+    mean_sd: float,
+    alike: float,
     pull: float,
     tilt_sd: float,
     class_mean: Floats,
@@ -308,13 +310,10 @@ def level_log_prior(
 ) -> float:
     """What HERO-3 adds to the log-likelihood, up to a constant.
 
-    Normal priors of each labeler's logits (J, m), of each class's and of the rounds' tilts, and `pull` items that have
-    every level equally often (nothing where there is one component a class).
+    Normal priors of each labeler's logits (J, m) around the best mean of its group, of each class's and of the rounds'
+    tilts, and `pull` items that have every level equally often (nothing where there is one component a class).
     """
-    height = 0.0
-    for j, lines in enumerate(answers):
-        gap = lines.ravel() - answer_mean[j]
-        height -= 0.5 * float(gap @ answer_precision[j] @ gap)
+    height = _best_means_height(answers, groups, answer_precision, mean_sd, alike)
     for line, mean in zip(classes, class_mean, strict=True):
         height -= 0.5 * float((line - mean) @ class_precision @ (line - mean))
     if len(levels):
@@ -322,6 +321,29 @@ def level_log_prior(
         height += sum(pull / len(shares) * math.log(share) for share in shares)
         height -= sum(0.5 * (tilt / tilt_sd) ** 2 for tilt in tilts.ravel())
     return height
+
+
+def _best_means_height(
+    answers: Floats, groups: Sequence[int], precision: Floats, mean_sd: float, alike: float
+) -> float:
+    """The labelers' prior at the means (G, m) of their groups that suit it best, found by descent from any start."""
+    flat = [lines.ravel() for lines in answers]
+    n_groups = max(groups) + 1
+
+    def cost(vector: Floats) -> float:
+        means = vector.reshape(n_groups, -1)
+        total = sum(0.5 * (t - means[g]) @ p @ (t - means[g]) for t, g, p in zip(flat, groups, precision, strict=True))
+        middle = means.mean(axis=0)
+        for mean in means:
+            total += 0.5 * alike * (mean - middle) @ precision.mean(axis=0) @ (mean - middle)
+            total += 0.5 * mean @ mean / (n_groups * mean_sd**2)
+        return float(total)
+
+    start = np.zeros(n_groups * len(flat[0]))
+    each = np.eye(len(start))
+    slope = np.array([(cost(start + e) - cost(start - e)) / 2.0 for e in each])  # exact: the cost is a parabola
+    bend = np.array([[cost(e + f) - cost(e - f) - cost(f - e) + cost(-e - f) for f in each] for e in each]) / 4.0
+    return -cost(-np.linalg.solve(bend, slope))
 
 
 def influence_by_refit(

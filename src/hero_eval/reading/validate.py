@@ -210,15 +210,15 @@ def _notes(
     if dropped:
         total = sum(dropped.values())
         where = ", ".join(f"{table} {count}" for table, count in dropped.items())
-        notes.append(Finding("F101", f"Exact duplicates dropped: {total} ({where}).", {"count": total, **dropped}))
+        notes.append(Finding("F101", f"exact duplicates were dropped: {total} ({where})", {"count": total, **dropped}))
     if aside:
-        message = f"Items without labels set aside: {len(aside)} ({name_some(aside)})."
+        message = f"items without labels were set aside: {len(aside)} ({name_some(aside)})"
         notes.append(Finding("F102", message, {"count": len(aside), "items": aside[:5]}))
     empty = int((labels.answers.codes < 0).sum())
     if empty:
-        notes.append(Finding("F103", f"Rows without a label ignored: {empty}.", {"count": empty}))
+        notes.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))
     if described and described.varying:
         names = list(described.varying)
-        message = f"Columns of the labels that differ within an item were ignored: {name_some(names)}."
+        message = f"columns of the labels that differ within an item were ignored: {name_some(names)}"
         notes.append(Finding("F107", message, {"count": len(names), "columns": names}))
     return tuple(notes)

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hero_eval import __version__, remedies, words
+from hero_eval import __version__, words
 from hero_eval.charts.look import Chart
 from hero_eval.charts.width import shortening, width_parts
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
+from hero_eval.gates import Verdict, chance_above
 
 if TYPE_CHECKING:
     from hero_eval.reliability import Reliability
@@ -37,15 +38,16 @@ class Row:
     std_error: float
     chosen: bool = False
     chance: float | None = None
-    """How sure it is that this one is higher than the baseline, or than the other of two."""
+    """How sure it is that this one is higher than the baseline, or than the other of two; None if that is open."""
+    undecided: str = ""
+    """The findings that leave open which is higher, as text; nothing if none do."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """A finding, what to do about it, and whom it concerns if not the headline."""
+    """A finding, and whom it concerns if not the headline."""
 
     finding: Finding
-    remedy: str
     concerns: str = ""
 
 
@@ -66,6 +68,8 @@ class Report:
     width: str
     provenance: Sequence[tuple[str, str]]
     charts: Mapping[str, Chart] = field(repr=False)
+    verdict: Verdict | None = None
+    """What a gate says of the number, if one was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as a document in plain types."""
@@ -82,10 +86,9 @@ class Report:
                 "sentence": self.width,
                 "parts": [vars(part) for part in width_parts(self.estimate)],
             },
-            "findings": [
-                {**one.finding.to_dict(), "remedy": one.remedy, "concerns": one.concerns} for one in self.told
-            ],
+            "findings": [{**one.finding.to_dict(), "concerns": one.concerns} for one in self.told],
             "provenance": dict(self.provenance),
+            **({} if self.verdict is None else {"gate": self.verdict.to_dict()}),
         }
 
 
@@ -99,13 +102,14 @@ def gather(
     names: tuple[str, str] = ("A", "B"),
     title: str | None = None,
     made_from: Sequence[tuple[str, str]] = (),
+    verdict: Verdict | None = None,
 ) -> Report:
     """Put a report together. `names` are the two models of a difference; `made_from` is said at the end."""
     is_difference = estimate.target == "difference"
     compared = _sides(estimate, names) if is_difference else dict(methods or {})
     chances = chances_of(estimate, names) if is_difference else {}
     rows = [
-        row_of(name, one, chosen=not is_difference and name == estimate.method, chance=chances.get(name))
+        row_of(name, one, chosen=not is_difference and name == estimate.method, **chances.get(name, {}))
         for name, one in compared.items()
         if not math.isnan(one.value)
     ]
@@ -122,6 +126,7 @@ def gather(
         width=shortening(width_parts(estimate)),
         provenance=_provenance(estimate, reliability, current, made_from),
         charts=_charts(estimate, compared, reliability, current, names),
+        verdict=verdict,
     )
 
 
@@ -133,16 +138,19 @@ def _sides(estimate: Estimate, names: tuple[str, str]) -> dict[str, Estimate]:
     return {name: estimate.distribution[side] for name, side in zip(names, ("a", "b"), strict=True)}
 
 
-def chances_of(estimate: Estimate, names: tuple[str, str]) -> dict[str, float]:
-    """How sure it is that each of two models is the higher one."""
+def chances_of(estimate: Estimate, names: tuple[str, str]) -> dict[str, dict[str, Any]]:
+    """How sure it is that each of two models is the higher one, or which findings leave that open."""
     if math.isnan(estimate.value):
         return {}
-    return dict(zip(names, (estimate.probability_above(0.0), estimate.probability_below(0.0)), strict=True))
+    higher = chance_above(estimate, 0.0)
+    if higher is None:
+        return {name: {"undecided": words.codes(estimate.doubts)} for name in names}
+    return {names[0]: {"chance": higher}, names[1]: {"chance": 1.0 - higher}}
 
 
-def row_of(name: str, one: Estimate, *, chosen: bool = False, chance: float | None = None) -> Row:
+def row_of(name: str, one: Estimate, *, chosen: bool = False, chance: float | None = None, undecided: str = "") -> Row:
     low, high = one.interval()
-    return Row(name, one.value, low, high, one.std_error, chosen, chance)
+    return Row(name, one.value, low, high, one.std_error, chosen, chance, undecided)
 
 
 def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[dict[str, Any]]:
@@ -156,11 +164,11 @@ def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[di
 
 def told_of(findings: Sequence[Finding], reliability: Reliability | None = None) -> list[Told]:
     """The findings of a number, then those of the fit that it does not repeat; warnings first."""
-    seen = {(one.code, one.message) for one in findings}
+    seen = {(one.code, one.fact) for one in findings}
     found = [(one, "") for one in findings]
     if reliability is not None:
-        found += [(one, "The labelers") for one in reliability.findings if (one.code, one.message) not in seen]
-    told = [Told(one, remedies.FINDINGS.get(one.code, ""), concerns) for one, concerns in found]
+        found += [(one, "The labelers") for one in reliability.table_findings if (one.code, one.fact) not in seen]
+    told = [Told(one, concerns) for one, concerns in found]
     return sorted(told, key=lambda one: one.finding.severity != "warning")
 
 
@@ -178,8 +186,7 @@ def _provenance(
         ("gold", words.count(estimate.n_gold, "item")),
     ]
     if estimate.em is not None:
-        state = "converged" if estimate.em.converged else "did NOT converge"
-        rows.append(("fit", f"{state} after {words.count(estimate.em.n_steps, 'step')}"))
+        rows.append(("fit", estimate.em.state))
     if current is not None:
         rows.append(("current round", _round_line(current)))
     if reliability is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Source
+from hero_eval.gates import Verdict
 from hero_eval.methods.registry import all_methods
 from hero_eval.reliability import Reliability, fit_reliability, history_rounds
 from hero_eval.report.contents import Report, gather
@@ -22,8 +23,9 @@ def report_of(
     names: tuple[str, str] | None = None,
     title: str | None = None,
     made_from: Sequence[tuple[str, str]] = (),
+    verdict: Verdict | None = None,
 ) -> Report:
-    """The report on an estimate, with every method and the labelers if its rounds are known."""
+    """The report on an estimate, with every method and the labelers if its rounds are known, and a gate's verdict."""
     source = estimate.source or Source((), None)
     two = source.currents[:2]
     named = names or ((two[0].name, two[1].name) if len(two) == 2 and two[0].name != two[1].name else ("A", "B"))
@@ -45,6 +47,7 @@ def report_of(
         names=named,
         title=title,
         made_from=made_from,
+        verdict=verdict,
     )
 
 

@@ -84,7 +84,7 @@ def _key(one: Estimate) -> list[tuple[str, str]]:
 def _sides(one: Estimate) -> list[Any]:
     """The two models of a difference, and how sure it is that each is the higher one."""
     chances = chances_of(one, ("A", "B"))
-    return [row_of(name, one.distribution[name.lower()], chance=chances.get(name)) for name in ("A", "B")]
+    return [row_of(name, one.distribution[name.lower()], **chances.get(name, {})) for name in ("A", "B")]
 
 
 def _rows(estimates: Mapping[str, Estimate]) -> list[Any]:
@@ -144,17 +144,16 @@ def _backtest(result: Backtest) -> Page:
 
 
 def _reliability(result: Reliability) -> Page:
-    state = "converged" if result.converged else "did NOT converge"
     return {
         "title": "reliability of the labelers",
         "answer": (
             f"{words.count(len(result.labelers), 'labeler')}, learned from {words.count(result.n_items, 'item')} of "
             f"which {result.n_gold:,} have gold"
         ),
-        "facts": [("fit", f"{state} after {words.count(result.report.n_steps, 'step')}")],
+        "facts": [("fit", result.report.state)],
         "labelers": labeler_rows(result, MOST_LABELERS),
         "n_labelers": len(result.labelers),
-        "told": told_of(result.findings),
+        "told": told_of(result.table_findings),
     }
 
 

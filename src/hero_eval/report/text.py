@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hero_eval import words
-from hero_eval.report.contents import Report
+from hero_eval.report.contents import Report, Row
 from hero_eval.words import printable
 
 LABELERS_SHOWN = 30
@@ -20,6 +20,12 @@ def escape(text: str) -> str:
     return safe
 
 
+def code_spans(text: str) -> str:
+    """Words between backticks stay code, the rest is escaped."""
+    parts = text.split("`")
+    return "".join(f"`{printable(part)}`" if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
 def row(cells: Sequence[str], *, raw: bool = False) -> str:
     return "| " + " | ".join(cell if raw else escape(cell.strip()) for cell in cells) + " |"
 
@@ -27,6 +33,8 @@ def row(cells: Sequence[str], *, raw: bool = False) -> str:
 def markdown(report: Report) -> str:
     """The whole report; pictures stay in the HTML form."""
     parts = [f"# {escape(report.title)}", f"**{escape(report.answer)}**", _number(report)]
+    if report.verdict is not None:
+        parts.append(f"**{code_spans(report.verdict.words)}**")
     if report.rows:
         parts += [f"## {report.rows_name.capitalize()} side by side", _rows(report)]
     parts += [f"- {escape(name)}: not possible: {escape(why)}" for name, why in report.skipped.items()]
@@ -50,21 +58,27 @@ def _number(report: Report) -> str:
 def _rows(report: Report) -> str:
     places = words.decimals([one.std_error for one in report.rows])
     name = report.rows_name.removesuffix("s")
-    chances = any(one.chance is not None for one in report.rows)
+    chances = any(one.chance is not None or one.undecided for one in report.rows)
     head = [name, "value", "low", "high", "std error", *(["chance to be higher"] if chances else [])]
     lines = [row(head), row([":---", *["---:"] * (len(head) - 1)], raw=True)]
     for one in report.rows:
         cells = [words.number(value, places) for value in (one.value, one.low, one.high, one.std_error)]
-        cells += [words.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"] if chances else []
+        cells += [_chance(one)] if chances else []
         lines.append(row([one.name + (" (used here)" if one.chosen else ""), *cells]))
     return "\n".join(lines)
+
+
+def _chance(one: Row) -> str:
+    if one.undecided:
+        return f"undecided ({one.undecided})"
+    return words.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"
 
 
 def _finding(report: Report) -> list[str]:
     return [
         f"- {one.finding.severity} `{one.finding.code}` "
-        + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.message}.")
-        + f" {one.remedy}".rstrip()
+        + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.fact}.")
+        + f" {words.TO_DO} {code_spans(one.finding.action)}"
         for one in report.told
     ]
 

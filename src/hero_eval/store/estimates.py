@@ -18,7 +18,7 @@ from hero_eval.round import Round
 from hero_eval.store import delta
 from hero_eval.store.log import Entry
 from hero_eval.store.schemas import schema
-from hero_eval.store.store import History, Store
+from hero_eval.store.store import History, Store, common_past
 
 COMMANDS = ("estimate", "compare", "winrate", "moderation")
 
@@ -90,6 +90,8 @@ def make(store: Store, asked: Asked, progress: Progress | None = None, version: 
     then = Store(store.place, log.version if version is None else version)
     current = then.find(asked.round)
     past = then.history_of(asked.round, asked.history)
+    if asked.other is not None:  # a round that is compared is no history of its own
+        past, _ = common_past(then.log(), (asked.round, asked.other), asked.history)
     result = _answer(then, asked, current, past, progress)
     told = {
         "store_version": then.version,

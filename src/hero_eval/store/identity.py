@@ -146,7 +146,7 @@ def _changed(pair: tuple[Labeler, Labeler]) -> Finding:
     ]
     message = (
         f"judge {new.name!r} is not what it was ({'; '.join(parts)}): it is the new labeler {new.labeler!r} of group "
-        f"{new.group!r}, and needs gold of its own"
+        f"{new.group!r}"
     )
     return Finding("F801", message, {"labeler": new.labeler, "group": new.group, "was": old.labeler})
 

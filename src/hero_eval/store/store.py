@@ -283,6 +283,18 @@ def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
     ]
 
 
+def common_past(log: Log, names: Sequence[str], chosen: History | None = None) -> tuple[list[Entry], bool]:
+    """Past rounds for several that are compared: those before the latest of them, the compared ones left out.
+
+    Where no other round has gold the compared ones are kept, since nothing else tells how labelers err; the second
+    value says whether they were left out.
+    """
+    newest = max((log.find(name) for name in names), key=lambda row: row.place_in_time)
+    past = past_of(log, newest.round, chosen)
+    apart = [row for row in past if row.round not in names]
+    return (apart, True) if any(row.gold for row in apart) else (past, False)
+
+
 def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> Entry:
     """A past round that was named; E204 if it is not past."""
     row = log.find(name)

@@ -56,11 +56,12 @@ def best_with_gold(
     n_labels = sum(one.n_labels for one in past)
     if n_labels > MOST_LABELS:
         message = (
-            f"{len(played)} past rounds could tell which method is best, but with {n_labels:,} labels that is left to "
-            "you: run a backtest, and name the method"
+            f"{len(played)} past rounds could tell which method is best, but with {n_labels:,} labels they were not "
+            "tried unasked"
         )
+        action = "Run a backtest, and name the method."
         why = f"history has gold; above {MOST_LABELS:,} labels methods are not tried on past rounds unasked"
-        return Choice(DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}),))
+        return Choice(DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),))
     return _by_backtest(past, played, classes, options, em, shrinkage)
 
 
@@ -90,10 +91,7 @@ def _by_backtest(
     name, why = choice(found.plays, methods)
     shown = told_figures(found.plays, methods)
     cap = f", of {len(past)} those with most gold," if len(past) > len(played) else ""
-    message = (
-        f"{len(played)} past rounds{cap} were played as current with their gold hidden: {shown}. "
-        f"{name} was taken; name the method to save the trial"
-    )
+    message = f"{len(played)} past rounds{cap} were played as current with their gold hidden: {shown}. {name} was taken"
     data = {
         "rounds": [past[position].name for position in played],
         "methods": {method: figures(found.plays, method) for method in methods},

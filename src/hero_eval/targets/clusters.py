@@ -69,16 +69,21 @@ def repeat_findings(currents: Sequence[Round], past: Sequence[Round], column: st
             if 0 < distinct <= 0.9 * one.n_items:
                 message = (
                     f"{one.n_items} items of {one.name!r} have only {distinct} different values of {name!r}: if these "
-                    f"are repeats, say cluster={name!r} (command: --cluster {name}), or the interval is too short"
+                    "are repeats, the interval is too short"
                 )
-                found.append(Finding("F108", message, {"column": name, "items": one.n_items, "distinct": distinct}))
+                action = (
+                    f"If they are repeats, say `cluster={name!r}` (command: `--cluster {name}`); if each item stands "
+                    f"for itself, `cluster={OWN_ID!r}`."
+                )
+                data = {"column": name, "items": one.n_items, "distinct": distinct}
+                found.append(Finding("F108", message, data, action))
                 break
     here = {str(item) for one in currents for item in one.item_ids}
     shared = len(here & {str(item) for one in past for item in one.item_ids})
     if shared >= max(0.5 * len(here), 10):
         message = (
-            f"{shared} of {len(here)} current items have an id that history has too: if these are the same prompts, "
-            f"say cluster={OWN_ID!r} (command: --cluster {OWN_ID})"
+            f"{shared} of {len(here)} current items have an id that history has too, and are taken as independent of "
+            "history's"
         )
         found.append(Finding("F110", message, {"items": len(here), "shared": shared}))
     return tuple(found)

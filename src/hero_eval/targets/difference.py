@@ -10,12 +10,12 @@ import numpy as np
 from hero_eval.engines.counting import is_large
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, unique
 from hero_eval.model.history import Progress
 from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
 from hero_eval.targets.pairs import BOTH, WEIGHTS, Choosing, needs_second, sound_reading
-from hero_eval.targets.question import History, Options, Question, ask, require_round, unique
+from hero_eval.targets.question import History, Options, Question, ask, require_round
 from hero_eval.targets.readings import Combined, Reading, difference_of
 
 

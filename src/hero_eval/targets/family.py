@@ -16,10 +16,10 @@ import numpy as np
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, unique
 from hero_eval.frames import checked_backend, to_frame
 from hero_eval.round import Round
-from hero_eval.targets.question import Options, Question, unique
+from hero_eval.targets.question import Options, Question
 
 MOST_GROUPS = 200
 

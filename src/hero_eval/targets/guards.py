@@ -20,12 +20,12 @@ from hero_eval.engines.counting import count, is_large
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.registry import ANCHORED, Fit
 from hero_eval.methods.stage_b import carry
-from hero_eval.model.guards import Dependence, Transport, can_test, check_transport
+from hero_eval.model.guards import Transport, can_test, check_transport
 from hero_eval.model.halves import typical_labels
 from hero_eval.model.joint import Joint, fit_joint, stack
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.routing import routing_scores, routing_weights
-from hero_eval.reliability import ALARM, Reliability
+from hero_eval.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
 from hero_eval.round import Round
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ FEW_LABELS = 30
 """Of each of so many labelers no likelihood can make good use of so few labels."""
 MATERIAL = 0.5
 """A bias of so many standard errors leaves a 95% interval right 92% of the time."""
+MATERIAL_LABELS = 0.8
+"""Labels worth less than this share of what independent ones would be worth make an interval an eighth too short."""
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
 MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
@@ -61,25 +63,25 @@ def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]
     found = [*found, *_few_labels(question, fit, current, reliability)]
     if is_large(question.rounds):
         return found
-    found = _with_hero1(question, current, [*found, *question.history_guards])
+    found = [*_beside_hero1(question, current, found), *question.history_guards]
     found = _with_dependence(question, fit, reliability, found)
     found = _with_refusal(question, fit, current, reliability, found)
     moved = question.transports[question.currents.index(current)]
     if moved is not None and moved.p_value < ALARM:
-        found.append(_transport_finding(fit, moved, reliability))
+        found.append(_transport_finding(question, fit, moved, reliability))
     return found
 
 
-def _with_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
+def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
     """HERO-2 asked for by name keeps its number where a covariate moved; the finding gets HERO-1's beside it."""
     if question.method.name != "hero2" or not any(one.code == "F403" for one in found):
         return list(found)
     rates = carry(current.evidence.current, current.evidence.anchored).root.rates
     instead = dict(zip(question.classes, rates.tolist(), strict=True))
-    said = f": hero1 says {rates[-1]:.4f}" if len(rates) == 2 else ""
+    shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
+    action = f"Trust `hero1` more, which says {shown}. Without `method=` that is done for you."
     return [
-        replace(one, message=one.message + said, data={**one.data, "hero1": instead}) if one.code == "F403" else one
-        for one in found
+        replace(one, action=action, data={**one.data, "hero1": instead}) if one.code == "F403" else one for one in found
     ]
 
 
@@ -111,7 +113,7 @@ def _few_labels(question: Question, fit: Fit, current: Current, reliability: Rel
         data |= {"shift": by_class, "shift_in_errors": float(z[k])}
     message = (
         f"half of history's labels are by labelers with {typical:.0f} labels or fewer, and {question.method.name} is "
-        f"biased by that{said}; its interval does not allow for it. hero3 or shrinkage does better"
+        f"biased by that{said}; its interval does not allow for it"
     )
     return [Finding("F210", message, data)]
 
@@ -133,35 +135,20 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
     tested = reliability.dependence if clusters is None else reliability.dependence_by(clusters)
     if tested is None:
         return list(found)
-    data = _dependence_data(tested)
+    data = dependence_data(tested)
     if any(one.code == "F204" for one in found):
         return [replace(one, data={**one.data, **data}) if one.code == "F204" else one for one in found]
     if tested.p_value >= ALARM:
         return list(found)
-    worth = (
-        f"labelers err together given the gold (residual correlation {tested.correlation:.2f}, "
-        f"{_p(tested.p_value)}): the {tested.labels_per_item:.1f} labels of an item tell as much as "
-        f"{tested.effective:.1f} independent ones would"
-    )
+    worth = dependence_fact(tested)
     if fit.levels is not None:
-        so = "; more levels of items were tried and did not explain the answers better, so nothing was changed"
-    else:
-        so = (
-            f"; {question.method.name} takes them as independent, so the rate may be off and its interval too short. "
-            "hero3 allows for it"
-        )
-    return [*found, Finding("F206", worth + so, data)]
-
-
-def _dependence_data(tested: Dependence) -> dict[str, float]:
-    return {
-        "z_gold": tested.on_gold.statistic,
-        "z_all": tested.on_all.statistic,
-        "p_value": tested.p_value,
-        "correlation": tested.correlation,
-        "labels_per_item": tested.labels_per_item,
-        "effective_labels": tested.effective,
-    }
+        so = "more levels of items were tried and did not explain the answers better, so nothing was changed"
+        # what the likelihood does not pay for shortens the interval by 12% or less; more is left in doubt
+        doubts = tested.effective < MATERIAL_LABELS * tested.labels_per_item
+        action = "Have gold for more items, so that levels show."
+        return [*found, Finding("F206", f"{worth}; {so}", data, action, doubts)]
+    so = f"{question.method.name} takes them as independent, so the rate may be off and its interval too short"
+    return [*found, Finding("F206", f"{worth}; {so}", data)]
 
 
 # ------------------------------------------------------------------------------------------ transported reliability
@@ -209,27 +196,27 @@ def _known_part(
     return (counted.patterns if counted.kept.any() else None), counted.kept
 
 
-def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
+def _transport_finding(question: Question, fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
     parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
     least = min(parts, key=lambda name: parts[name].p_value)
     bound = -float(special.ndtri(ALARM / 2 / len(moved.z)))
     names = [reliability.labelers[j] for j in np.flatnonzero(np.abs(moved.z) > bound)]
-    implied = moved.implied[np.isfinite(moved.implied)]
+    implied = np.clip(moved.implied[np.isfinite(moved.implied)], 0.0, 1.0)
     seen, expected = moved.agreement
     said = {
         "common": "labelers together have become better or worse at telling the classes apart",
         "rates": "each labeler alone implies a rate, and these lie further apart than chance allows"
-        + (f" ({max(implied.min(), 0):.2f} to {min(implied.max(), 1):.2f})" if len(implied) > 1 else ""),
+        + _implied_span(question, implied),
         "skills": "some labelers agree with the others more, or less, than they did",
     }[least]
     drift = None if fit.between is None else fit.between.drift
-    done = (
-        f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
-        if drift is not None and drift.counts
-        else "the interval does not allow for it: have some items of this round answered by an expert, and use hero3"
-    )
+    allowed = drift is not None and drift.counts and question.options.interval not in ("bootstrap", "paper")
+    action = "Have an expert answer some items of the current round: they show the drift."
+    done = "the interval does not allow for it"
+    if drift is not None and allowed:
+        done = f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
     message = (
-        f"history's reliabilities do not fit the current labels ({_p(moved.p_value)}): {said}"
+        f"history's reliabilities do not fit the current labels ({p_text(moved.p_value)}): {said}"
         f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
         f"{expected:.0%} expected; {done}"
     )
@@ -240,8 +227,19 @@ def _transport_finding(fit: Fit, moved: Transport, reliability: Reliability) -> 
         "labelers": names,
         "agreement": seen,
         "agreement_expected": expected,
+        "implied": {"class": question.classes[-1], "low": float(implied.min()), "high": float(implied.max())}
+        if len(implied)
+        else None,
     }
-    return Finding("F205", message, data)
+    return Finding("F205", message, data, action if fit.between is not None else "", doubts=not allowed)
+
+
+def _implied_span(question: Question, implied: Floats) -> str:
+    """The lowest and the highest rate that labelers imply, and of which class; of a part of the items they would stand
+    beside a number on another scale, so nothing is said."""
+    if len(implied) < 2 or len(question.currents) > 1:
+        return ""
+    return f" ({implied.min():.2f} to {implied.max():.2f} of {question.classes[-1]!r})"
 
 
 # ------------------------------------------------------------------------------------------ refusal
@@ -253,10 +251,10 @@ def _with_refusal(
     """What to do instead, where the labels tell next to nothing of the rate."""
     worth, known = gold_worth(fit), reliability.knowledge
     weak = not worth >= LEAST_WORTH
-    earlier = [one.message.split(";")[0] for one in found if one.code == "F303"]
+    earlier = [str(one.data.get("why", one.fact)) for one in found if one.code == "F303"]
     n_items = current.round.n_items
     if reliability.knows_nothing and known is not None:
-        why = f"they went with the gold by {known.discrimination:.2f} of what they could, {_p(known.p_value)}"
+        why = f"they went with the gold by {known.discrimination:.2f} of what they could, {p_text(known.p_value)}"
         width = "the interval is the whole range"
     elif weak:
         why, width = f"{n_items} items with labels tell as much as {worth:.1f} with gold", "the interval is wide"
@@ -266,19 +264,21 @@ def _with_refusal(
         return list(found)
     needed = gold_needed(question.options.level, n_items)
     cannot = f"these labelers cannot tell {_classes(question.classes)}"
-    ask = f"label {needed} more items with gold" if needed < n_items else f"label all {needed} items with gold"
-    to_what = f", which alone would give the rate to within {HALF_WIDTH:g}" if needed < n_items else ""
-    message = f"{cannot} ({why}); {ask}{to_what}; {width}"
+    action = (
+        f"Label {needed} more items with gold, which alone would give the rate to within {HALF_WIDTH:g}."
+        if needed < n_items
+        else f"Label all {needed} items with gold."
+    )
     data = {
+        "why": why,
         "discrimination": math.nan if known is None else known.discrimination,
         "statistic": math.nan if known is None else known.statistic,
         "p_value": math.nan if known is None else known.p_value,
         "gold_worth": worth,
         "gold_needed": needed,
         "half_width": HALF_WIDTH,
-        "advice": f"{cannot}; {ask}",
     }
-    return [*(one for one in found if one.code != "F303"), Finding("F303", message, data)]
+    return [*(one for one in found if one.code != "F303"), Finding("F303", f"{cannot} ({why}); {width}", data, action)]
 
 
 def knows_nothing(question: Question) -> bool:
@@ -347,20 +347,19 @@ def _routing_findings(question: Question, reliability: Reliability) -> list[Find
     p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
     by_labels = all(name in LABEL_COLUMNS for name in names)
     given = any(one.has_column("gold_probability") for one in reliability.rounds)
-    if by_labels and question.method.name != "gold_proportion":
+    allowed, action = by_labels and question.method.name != "gold_proportion", ""
+    if allowed:
         so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
     elif given:
-        so = "which the column gold_probability does not say: correct it"
+        so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
     else:
-        so = (
-            "nothing was changed: what gold tells of the labelers may not hold for the other items. "
-            "Give the probabilities that items had as a column gold_probability of items"
-        )
+        so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
     message = (
         f"gold did not go to a random part of history, it depends on {name_some(names)} (|z| {largest:.1f}, "
-        f"{_p(p_value)}); {so}"
+        f"{p_text(p_value)}); {so}"
     )
-    return [Finding("F112", message, {"columns": names, "z": [z[name] for name in names], "p_value": p_value})]
+    data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}
+    return [Finding("F112", message, data, action, doubts=not allowed)]
 
 
 LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
@@ -400,7 +399,3 @@ def _codes(names: NDArray[np.object_] | None) -> Ints | None:
         return None
     codes: Ints = np.unique(names.astype(str), return_inverse=True)[1].astype(np.int64)
     return codes
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

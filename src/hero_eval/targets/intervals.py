@@ -33,6 +33,7 @@ INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
 SAFE_CLUSTERS = 20
 _DRIFT_POINTS = 41
+_UNSEEN_TICKS = 301
 
 
 def gold_freedom(n_gold: float, n_classes: int) -> float:
@@ -60,49 +61,70 @@ def interval_kind(
     lack = _no_profile(question, currents, linear)
     if asked == "profile" and lack:
         raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")
-    if asked is not None:
-        return asked, _without_drift(asked, fits)
+    if asked == "profile":
+        return asked, []
     reasons = _unsafe(question, fits)
+    left_out = [] if asked is None else _left_out(asked, question, fits)
     if not reasons:
-        return "influence", []
-    data = {"reasons": reasons}
+        return asked or "influence", left_out
+    why, data = "; ".join(reasons), {"reasons": list(reasons)}
+    if lack is None and asked is None:
+        message = f"{why}: the profile-likelihood interval was used instead of the usual one"
+        return "profile", [Finding("F309", message, data, "Nothing; the interval allows for it.", doubts=False)]
     if lack is None:
-        message = f"{'; '.join(reasons)}: the profile-likelihood interval was used instead of the usual one"
-        return "profile", [Finding("F309", message, data)]
-    message = f"{'; '.join(reasons)}: the interval may be too short, and no safer one is to be had ({lack})"
-    return "influence", [Finding("F309", message, data)]
+        message = f"{why}: the interval asked for may be too short"
+        action = "Leave `interval` out: a safer one is to be had."
+    else:
+        message = f"{why}: the interval may be too short, and no safer one is to be had ({lack})"
+        action = " ".join(dict.fromkeys(reasons.values()))
+    return asked or "influence", [Finding("F309", message, data, action), *left_out]
 
 
-def _without_drift(asked: str, fits: Sequence[Fit]) -> list[Finding]:
-    """Kinds that resample or look at the current items alone know nothing of how rounds differ."""
-    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.counts]
-    if asked not in ("bootstrap", "paper") or not drifts:
+def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Finding]:
+    """Kinds that resample or look at the current items alone know nothing of how rounds differ; the paper's takes the
+    reliabilities as known."""
+    if asked not in ("bootstrap", "paper"):
         return []
-    size = max(drift.size for drift in drifts)
-    message = (
-        f"this round's labels may have drifted by {size:.2f} on the logit scale, which interval={asked!r} leaves out; "
-        "the default interval allows for it"
-    )
-    return [Finding("F311", message, {"drift_sd": size})]
+    found = []
+    if asked == "paper" and question.reliability is not None:
+        message = "the interval asked for takes history's reliabilities as known, and leaves their error out"
+        found.append(Finding("F311", message, {"left_out": "reliabilities"}))
+    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.counts]
+    if drifts:
+        size = max(drift.size for drift in drifts)
+        message = (
+            f"this round's labels may have drifted (sd {size:.2f}, logit scale), which interval={asked!r} leaves out"
+        )
+        found.append(Finding("F311", message, {"left_out": "drift", "drift_sd": size}))
+    return found
 
 
-def _unsafe(question: Question, fits: Sequence[Fit]) -> list[str]:
-    """Why the normal approximation may fail here."""
-    reasons = []
+def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
+    """Why the normal approximation may fail here, each with what would mend it."""
+    reasons: dict[str, str] = {}
     if question.reliability is not None and "history gold" in question.method.needs:
         _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+        if bounds_unseen(fits):
+            by_class = np.where(by_class == 0, np.inf, by_class)
         scarce = int(np.argmin(by_class))
         if by_class[scarce] < SAFE_GOLD:
-            reasons.append(
-                f"history has gold for only {by_class[scarce]:g} items of class {question.classes[scarce]!r}"
-            )
-        if question.reliability.fit.information.is_weak:
-            reasons.append("history does not pin the reliabilities down")
+            name = question.classes[scarce]
+            has = f"history has gold for only {by_class[scarce]:g} items of class {name!r}"
+            reasons[has] = f"Add gold to past rounds until {SAFE_GOLD} items of class {name!r} have it."
+        rests_on_hero1 = any(fit.levels is None for fit in fits)
+        if rests_on_hero1 and question.reliability.fit.information.is_weak:
+            reasons["history does not pin the reliabilities down"] = "Add gold to past rounds."
     if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
-        reasons.append(f"there are only {question.n_clusters} clusters")
+        has = f"there are only {question.n_clusters} clusters"
+        reasons[has] = f"Label items of {SAFE_CLUSTERS} clusters or more."
     if any(fit.on_edge for fit in fits):
-        reasons.append("the estimate lies on the edge")
+        reasons["the estimate lies on the edge"] = "Have an expert answer some items of the current round."
     return reasons
+
+
+def bounds_unseen(fits: Sequence[Fit]) -> bool:
+    """Whether the intervals allow for classes that no gold shows."""
+    return all(fit.between is not None and fit.between.unseen is not None for fit in fits)
 
 
 def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:
@@ -160,18 +182,25 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS))
+    if between.unseen is None:
+        where = np.vectorize(shifted)(drifts)
+    else:
+        direction = between.unseen.direction
+        drifts = drifts[:, :, None] + between.unseen.steps
+        ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
+        where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
     parts = question.influence(fit, current, contrast).parts
     items = Influence(tuple(part for part in parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
-        shifted,
+        where,
+        between.drift.weights,
+        middle=shifted(0.0),
         centre=place(fit.inside),
         noise=noise,
-        steps=drift_steps(_DRIFT_POINTS),
-        sizes=between.drift.sizes,
-        weights=between.drift.weights,
         freedom=question.freedom,
         bounds=(least, most),
         n_items=current.n_items(fit.on_all),

@@ -17,13 +17,13 @@ from hero_eval.confidence import resampled
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, unique
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
 from hero_eval.targets.intervals import edge_floor, interval_kind
-from hero_eval.targets.question import Current, History, Options, Question, ask, require_round, unique
+from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
 from hero_eval.targets.rate import rate_contrast
 
 
@@ -116,16 +116,29 @@ def estimate_moderation(
         raise wrong("E204", f"moderation asks for two classes; here are {', '.join(question.classes)}")
     contrast = rate_contrast(question, positive)
     fits = question.fits()
-    found = [
-        finding
-        for here, fit in zip(question.currents, fits, strict=True)
-        for finding in question.fit_findings(fit, here)
-    ]
+    found = _findings(question, fits, flag)
     made = {
         bool(here.round.flags(flag)[0]): _group(question, here, fit, contrast)
         for here, fit in zip(question.currents, fits, strict=True)
     }
     return _assemble(question, made, _flag_share(question, fits, flag), contrast, found)
+
+
+def _findings(question: Question, fits: Sequence[Fit], flag: str) -> list[Finding]:
+    """What is said of both groups once, and of one of them with its name."""
+    sides = {
+        "flagged items" if here.round.flags(flag)[0] else "unflagged items": question.fit_findings(fit, here)
+        for here, fit in zip(question.currents, fits, strict=True)
+    }
+    if len(sides) == 1:
+        return [finding for of in sides.values() for finding in of]
+    said = [{(one.code, one.fact) for one in of} for of in sides.values()]
+    both = said[0] & said[1]
+    return [
+        one if (one.code, one.fact) in both else one.at(name)  # shares of a group are no shares of all items
+        for name, of in sides.items()
+        for one in of
+    ]
 
 
 def _group(question: Question, here: Current, fit: Fit, contrast: Floats) -> _Group:

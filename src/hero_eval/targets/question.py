@@ -20,8 +20,8 @@ from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
 from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
-from hero_eval.findings import Finding, name_some
-from hero_eval.methods.hero2 import counted_shift, ready_covariates, shift_finding
+from hero_eval.findings import Finding, name_some, settled, unique
+from hero_eval.methods.hero2 import counted_shift, covariate_shift, ready_covariates
 from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, Method, Wide, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.guards import Transport
@@ -35,6 +35,7 @@ from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
 from hero_eval.targets.intervals import (
     INTERVALS,
+    bounds_unseen,
     drift_curve,
     edge_floor,
     gold_freedom,
@@ -161,7 +162,8 @@ class Question:
         elif fit.report is not None and not fit.report.converged:
             found.append(not_converged(fit.report))
         if fit.history is not None and not np.isfinite(fit.history).all():
-            found.append(Finding("F303", "history does not pin its labelers down; the interval is the whole range"))
+            why = "history does not pin its labelers down"
+            found.append(Finding("F303", f"{why}; the interval is the whole range", {"why": why}))
         if fit.on_edge:
             message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
             found.append(Finding("F302", message))
@@ -247,11 +249,16 @@ class Question:
         n_items = current.n_items(fit.on_all)
         floor = edge_floor(float(contrast @ fit.inside), bounds, n_items) if fit.on_edge else 0.0
         kind, remark = interval_kind(self, [fit], [current])
+        found = self.fit_findings(fit, current)
+        if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
+            found = unique(settled(found, ("F304", "F307")))
         curve: Curve | None = None
         if kind == "profile" and known:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
         elif kind == "influence" and known and fit.between is not None and fit.between.drift.counts:
             curve = drift_curve(self, fit, current, contrast, floor)
+            if bounds_unseen([fit]):
+                found = unique(settled(found, ("F307",)))
         elif kind == "bootstrap" and known:
             position = self.currents.index(current)
             curve = resampled(self.replicates.rates[position] @ contrast, value, influence.skewness())
@@ -264,7 +271,7 @@ class Question:
             bounds=bounds,
             n_items=n_items,
             fit=fit,
-            findings=unique([*self.fit_findings(fit, current), *remark]),
+            findings=unique([*found, *remark]),
             kind=kind,
             curve=curve,
             floor=floor,
@@ -334,14 +341,6 @@ class Question:
         """How many clusters the current items make."""
         clusters = [units for units in (current.units(True) for current in self.currents) if units is not None]
         return len(np.unique(np.concatenate(clusters).astype(str)))
-
-
-def unique(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Each remark once, warnings first."""
-    seen: dict[tuple[str, str], Finding] = {}
-    for finding in findings:
-        seen.setdefault((finding.code, finding.message), finding)
-    return tuple(sorted(seen.values(), key=lambda finding: finding.severity != "warning"))
 
 
 def ask(
@@ -468,9 +467,9 @@ def _step_back(question: Question) -> Question:
         else:
             assert evidence.history is not None
             weights = evidence.current.item_weight, evidence.history.item_weight
-            shift = shift_finding(columns, ready_covariates(evidence), *weights, level)
+            shift = covariate_shift(columns, ready_covariates(evidence), *weights, level)
         if shift is not None:
-            moved = Finding("F403", shift.message.removesuffix("trust hero1 more") + "hero1 was used", shift.data)
+            moved = shift.finding("hero1 was used instead of hero2, which would take that as chance", "Nothing.")
             why = "history has gold; covariates were named, but their mean moved between the rounds"
             return replace(question, method=all_methods()["hero1"], why=why, findings=(*question.findings, moved))
     return question
@@ -673,7 +672,7 @@ def _group_numbers(labelers: Sequence[str], groups: Mapping[str, str] | None) ->
 
 
 def _current_notes(one: Round, method: Method) -> tuple[Finding, ...]:
-    notes = [Finding(note.code, f"current {one.name!r}: {note.message}", note.data) for note in one.notes]
+    notes = [note.at(f"current {one.name!r}") for note in one.notes]
     if one.n_gold and "current gold" not in method.takes:
         message = f"{one.n_gold} items of {one.name!r} have gold; {method.name} does not use the current round's gold"
         notes.append(Finding("F105", message, {"gold": one.n_gold}))
@@ -687,12 +686,10 @@ def _advice(
     found = []
     if names and not options.covariates and options.text is None:
         message = f"{method.name} uses every numeric column that all rounds share: {name_some(list(names))}"
-        found.append(Finding("F306", message, {"covariates": list(names)}))
+        found.append(Finding("F406", message, {"covariates": list(names)}))
     if options.method is None and not (names or options.covariates or options.text) and "history gold" in method.needs:
         unused = shared.shared_numeric(currents, past, options.not_covariates)
         if unused:
-            message = (
-                f"history and current share {name_some(list(unused))}: name what tells about the answer to sharpen it"
-            )
+            message = f"history and current share {name_some(list(unused))}, which could sharpen the estimate"
             found.append(Finding("F404", message, {"covariates": list(unused)}))
     return tuple(found)

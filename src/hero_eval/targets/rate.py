@@ -12,13 +12,13 @@ import numpy as np
 from hero_eval.confidence import Flat, Mirrored
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
-from hero_eval.findings import Finding
+from hero_eval.findings import Finding, unique
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round, spelled
 from hero_eval.targets.family import Family, family, family_options, groups_of
-from hero_eval.targets.question import Current, History, Options, Question, ask, require_round, unique
+from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
 
 
 # The overloads tell only how `by` changes what comes back; the options are those of the implementation.

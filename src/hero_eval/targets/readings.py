@@ -17,6 +17,7 @@ import numpy as np
 from hero_eval.confidence import NoSurer, resampled
 from hero_eval.engines.counting import count, is_large
 from hero_eval.estimate import Estimate, Influence, Part
+from hero_eval.findings import unique
 from hero_eval.methods.registry import Fit
 from hero_eval.methods.stage_b import carry
 from hero_eval.model.between import gold_shift, no_drift
@@ -35,7 +36,7 @@ from hero_eval.model.shared_drift import (
 )
 from hero_eval.round import Round
 from hero_eval.targets.intervals import SAFE_GOLD, edge_floor, interval_kind
-from hero_eval.targets.question import Question, unique
+from hero_eval.targets.question import Question
 from hero_eval.targets.rate import headline, rate_contrast
 
 TOGETHER = 0.5

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hero_eval as hero
-from hero_eval import charts, remedies
+from hero_eval import charts
 from hero_eval.charts.look import Chart, csv_text
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import HeroError
@@ -52,7 +52,7 @@ def pictures(drawn: Mapping[str, Chart]) -> dict[str, str]:
 
 
 def told_of(findings: Sequence[hero.Finding], concerns: str = "") -> list[Told]:
-    return [Told(one, remedies.FINDINGS.get(one.code, ""), concerns) for one in findings]
+    return [Told(one, concerns) for one in findings]
 
 
 def findings_document(told: Sequence[Told]) -> list[dict[str, Any]]:
@@ -60,8 +60,9 @@ def findings_document(told: Sequence[Told]) -> list[dict[str, Any]]:
         {
             "code": one.finding.code,
             "severity": one.finding.severity,
-            "message": one.finding.message,
-            "remedy": one.remedy,
+            "message": one.finding.fact,
+            "action": one.finding.action,
+            "doubts_interval": one.finding.doubts_interval,
             "concerns": one.concerns,
         }
         for one in told

@@ -1,4 +1,8 @@
-"""Models compared: all by the same history and method, each against the baseline, and the first against the second."""
+"""Models compared: each by its own number, that of its page, and by its difference to the baseline and to the next.
+
+A round has one number wherever it is shown: by the rounds before it. Differences need one history for both sides, that
+before the latest round without the compared ones: a difference need not be that of two numbers, and the page says so.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,12 @@ from hero_eval.charts.look import csv_text
 from hero_eval.documents import plain
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
+from hero_eval.gates import chance_above
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.contents import Told
-from hero_eval.store.log import Entry, Log, earlier
+from hero_eval.store.estimates import asked_of, make
+from hero_eval.store.log import Entry
+from hero_eval.store.store import common_past
 from hero_eval.web.answers import (
     Result,
     estimate_document,
@@ -32,21 +39,23 @@ MOST_MODELS = 12
 
 @dataclass(frozen=True)
 class Gap:
-    """One round minus another: the difference, its interval, and how sure it is that it is above nothing."""
+    """One round minus another: the difference, its interval, how sure it is that it is above nothing (None if that is
+    undecided or unknown), and the findings that leave it undecided."""
 
     value: float
     low: float
     high: float
-    chance: float
+    chance: float | None
+    doubts: tuple[hero.Finding, ...] = ()
 
     def turned(self) -> Gap:
-        return Gap(-self.value, -self.high, -self.low, 1.0 - self.chance)
+        return Gap(-self.value, -self.high, -self.low, None if self.chance is None else 1.0 - self.chance, self.doubts)
 
 
 def models_compared(
     tell: Tell, store: str, version: int, rounds: Sequence[str], baseline: str, options: Mapping[str, Any]
 ) -> Result:
-    """Models by the same history, each against the baseline, and the first against the second."""
+    """Every model's own number, each against the baseline, and the first against the second."""
     opened = hero.open_store(store, version=version)
     log = opened.log()
     entries = [log.find(name) for name in rounds]
@@ -54,17 +63,16 @@ def models_compared(
         raise wrong("E206", f"{len(entries)} rounds are named. Name 2 to {MOST_MODELS} rounds to compare")
     if len({row.question for row in entries}) > 1:
         raise wrong("E205", "the rounds answer different questions. Compare rounds of one question")
-    past, is_apart = _common_history(log, entries)
-    read = read_all(opened, tell, [*entries, *past])
-    history = _learned([read[row.round] for row in past], tell)
     names = _model_names(entries)
-    tell(f"Estimating {names[entries[0].round]}", 0, len(entries))
-    found = {entries[0].round: hero.estimate_rate(read[entries[0].round], history, **options)}
-    options = _one_method(options, found[entries[0].round])
-    for place, row in enumerate(entries[1:], 1):
+    own = {}
+    for place, row in enumerate(entries):
         tell(f"Estimating {names[row.round]}", place, len(entries))
-        found[row.round] = hero.estimate_rate(read[row.round], history, **options)
-    gaps = _Gaps(read, history, options)
+        asked = asked_of("estimate", row.round, options)
+        own[row.round] = make(opened, asked, steps(tell, f"Learning for {names[row.round]}"), version=version)
+    found: dict[str, Estimate] = {name: one.result for name, one in own.items()}
+    past, is_apart = common_past(log, [row.round for row in entries])
+    read = read_all(opened, tell, [*entries, *past])
+    gaps = _Gaps(read, _learned([read[row.round] for row in past], tell), options)
     others = [row for row in entries if row.round != baseline]
     for place, row in enumerate(others):
         tell(f"Comparing with {names[baseline]}", place, len(others))
@@ -73,6 +81,7 @@ def models_compared(
     leaders = {way: _leader(found, gaps, names, way) for way in ("high", "low")}
     first = found[baseline]
     told = [one for row in entries for one in told_of(found[row.round].findings, names[row.round])]
+    told += gaps.told(told, names)
     document: dict[str, Any] = {
         "question": entries[0].question,
         "store_version": version,
@@ -82,7 +91,10 @@ def models_compared(
         "baseline": baseline,
         "history": [row.round for row in past],
         "history_is_apart": is_apart,
-        "models": [_model_row(row, found[row.round], gaps, baseline, names) for row in entries],
+        "models": [
+            {**_model_row(row, found[row.round], gaps, baseline, names), "history": list(own[row.round].history)}
+            for row in entries
+        ],
         "leaders": leaders,
         "findings": findings_document(_once(told)),
     }
@@ -93,15 +105,6 @@ def models_compared(
     document["charts"] = {name: chart.title for name, chart in drawn.items()}
     files = {**pictures(drawn), "models.csv": csv_text(_model_columns(document["models"]))}
     return Result(dict(plain(document)), "", files)
-
-
-def _common_history(log: Log, entries: Sequence[Entry]) -> tuple[list[Entry], bool]:
-    """Rounds before the latest of these, the compared ones left out; with them if nobody else has gold."""
-    newest = max(entries, key=lambda row: row.place_in_time)
-    past = [row for row in earlier(log, newest) if row.question == newest.question]
-    compared = {row.round for row in entries}
-    apart = [row for row in past if row.round not in compared]
-    return (apart, True) if any(row.gold for row in apart) else (past, False)
 
 
 def _learned(past: Sequence[hero.Round], tell: Tell) -> Any:
@@ -115,8 +118,8 @@ def _learned(past: Sequence[hero.Round], tell: Tell) -> Any:
 
 
 def _one_method(options: Mapping[str, Any], first: Estimate) -> Mapping[str, Any]:
-    """What the data chose for the first model is taken for all: to try methods anew for each costs time, and numbers
-    by different methods are not alike. A method that needs covariates chooses these anew."""
+    """What the data chose for the first difference is taken for all: to try methods anew for each costs time, and
+    differences by different methods are not alike. A method that needs covariates chooses these anew."""
     known = all_methods().get(first.method)
     return options if known is None or "covariates" in known.needs else {**options, "method": first.method}
 
@@ -144,12 +147,26 @@ class _Gaps:
             self.estimates[a, b] = hero.estimate_difference(
                 self._read[a], self._read[b], self._history, **self._options
             )
+            self._options = _one_method(self._options, self.estimates[a, b])
         one = self.estimates[a, b]
-        return Gap(one.value, *one.interval(), one.probability_above(0.0))
+        return Gap(one.value, *one.interval(), chance_above(one, 0.0), one.doubts)
+
+    def told(self, already: Sequence[Told], names: Mapping[str, str]) -> list[Told]:
+        """The warnings of the differences that no model's own number has."""
+        seen = {(one.finding.code, one.finding.fact) for one in already}
+        return [
+            Told(finding, f"{names[a]} against {names[b]}")
+            for (a, b), one in self.estimates.items()
+            for finding in one.findings
+            if finding.severity == "warning" and (finding.code, finding.fact) not in seen
+        ]
 
 
 def _leader(found: Mapping[str, Estimate], gaps: _Gaps, names: Mapping[str, str], way: str) -> dict[str, Any] | None:
-    """The first, the second, and how sure the order of these two is; None if fewer than two have a number."""
+    """The first, the second, and how sure the order of these two is; None if fewer than two have a number.
+
+    The two are the first by their own numbers; which of them leads is what their difference says, which pairs them.
+    """
     known = [(one.value, name) for name, one in found.items() if math.isfinite(one.value)]
     if len(known) < 2:
         return None
@@ -157,14 +174,22 @@ def _leader(found: Mapping[str, Estimate], gaps: _Gaps, names: Mapping[str, str]
     first, second = known[0][1], known[1][1]
     gap = gaps(first, second)
     gap = gap if way == "high" else gap.turned()
+    if gap.value < 0.0:
+        first, second, gap = second, first, gap.turned()
     return {
         "first": names[first],
         "second": names[second],
         "chance": gap.chance,
         "low": gap.low,
         "high": gap.high,
-        "is_clear": gap.low > 0.0,
+        "is_clear": gap.low > 0.0 and not gap.doubts,
+        "undecided": _undecided(gap),
     }
+
+
+def _undecided(gap: Gap) -> list[dict[str, str]]:
+    """What leaves the order of two models open, and what to do about it."""
+    return [{"code": one.code, "message": one.fact, "action": one.action} for one in gap.doubts]
 
 
 def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Mapping[str, str]) -> dict[str, Any]:
@@ -177,6 +202,7 @@ def _model_row(row: Entry, one: Estimate, gaps: _Gaps, baseline: str, names: Map
         "is_baseline": gap is None,
         "difference": None if gap is None else {"value": gap.value, "low": gap.low, "high": gap.high},
         "chance_higher": None if gap is None else gap.chance,
+        "undecided": [] if gap is None else _undecided(gap),
     }
 
 
@@ -192,9 +218,8 @@ def _once(told: Sequence[Told]) -> list[Told]:
     """Findings that several models share are said once, of all; warnings first."""
     seen: dict[tuple[str, str], list[Told]] = {}
     for one in told:
-        seen.setdefault((one.finding.code, one.finding.message), []).append(one)
+        seen.setdefault((one.finding.code, one.finding.fact), []).append(one)
     merged = [
-        of[0] if len(of) == 1 else Told(of[0].finding, of[0].remedy, words.join([one.concerns for one in of]))
-        for of in seen.values()
+        of[0] if len(of) == 1 else Told(of[0].finding, words.join([one.concerns for one in of])) for of in seen.values()
     ]
     return sorted(merged, key=lambda one: one.finding.severity != "warning")

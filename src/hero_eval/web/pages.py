@@ -79,7 +79,7 @@ def _bar(now: Snapshot, row: Entry) -> Row | None:
     one = now.headlines.get(row.round)
     if one is None or one.value is None or one.low is None or one.high is None:
         return None
-    return Row(row.round, one.value, one.low, one.high, math.nan)
+    return Row(row.round, one.value, one.low, one.high, math.nan, undecided=words.join(one.doubts))
 
 
 def _bounds(now: Snapshot, rows: Sequence[Entry]) -> tuple[float, float]:
@@ -225,7 +225,7 @@ def _models_shown(result: Any, better: str | None) -> dict[str, Any]:
         "points": lambda value: _points(value, reach),
         "is_share": reach == 1.0,
         "sureness": sureness,
-        "told": [Told(_as_finding(one), one["remedy"], one["concerns"]) for one in found["findings"]],
+        "told": [Told(_as_finding(one), one["concerns"]) for one in found["findings"]],
     }
 
 
@@ -239,7 +239,7 @@ def _points(value: float, reach: float) -> str:
 def _as_finding(one: Mapping[str, Any]) -> Any:
     from hero_eval.findings import Finding
 
-    return Finding(one["code"], one["message"])
+    return Finding(one["code"], one["message"], action=one["action"], doubts=one["doubts_interval"])
 
 
 def _number_row(name: str, one: Mapping[str, Any] | None) -> Row:

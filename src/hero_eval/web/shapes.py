@@ -147,13 +147,15 @@ class RowOut(Shape):
     std_error: Number
     chosen: bool
     chance: Number
+    undecided: str
 
 
 class FindingOut(Shape):
     code: str
     severity: Literal["note", "warning"]
     message: str
-    remedy: str
+    action: str
+    doubts_interval: bool
     concerns: str
 
 
@@ -193,6 +195,14 @@ class GapOut(Shape):
     high: Number
 
 
+class DoubtOut(Shape):
+    """A finding that leaves open which of two models is better."""
+
+    code: str
+    message: str
+    action: str
+
+
 class ModelOut(EstimateOut):
     model: str
     round: str
@@ -200,6 +210,8 @@ class ModelOut(EstimateOut):
     is_baseline: bool
     difference: GapOut | None
     chance_higher: Number
+    undecided: list[DoubtOut]
+    history: list[str]
 
 
 class LeaderOut(Shape):
@@ -209,6 +221,7 @@ class LeaderOut(Shape):
     low: Number
     high: Number
     is_clear: bool
+    undecided: list[DoubtOut]
 
 
 class LeadersOut(Shape):

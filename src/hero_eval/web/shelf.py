@@ -38,6 +38,8 @@ class Headline:
     level: float
     method: str
     written: str
+    doubts: tuple[str, ...] = ()
+    """Codes of the findings that put its interval in doubt."""
 
     @property
     def is_known(self) -> bool:
@@ -152,4 +154,5 @@ def _headline(log: Log, row: Mapping[str, Any]) -> Headline | None:
     ends = found["interval"]
     written = row["written"].isoformat(timespec="seconds")
     numbers = (found["value"], ends["low"], ends["high"], ends["level"])
-    return Headline(row["estimate"], found["what"], *numbers, found["method"], written)
+    doubts = dict.fromkeys(one["code"] for one in found["findings"] if one.get("doubts_interval"))
+    return Headline(row["estimate"], found["what"], *numbers, found["method"], written, tuple(doubts))

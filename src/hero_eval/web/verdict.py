@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hero_eval import words
 from hero_eval.charts.look import short
 
 WAYS = ("high", "low")
@@ -25,6 +26,8 @@ def verdict(found: Mapping[str, Any], better: str | None) -> str:
     leader = found["leaders"][better or "high"]
     if all(row["value"] is None for row in found["models"]):
         return "None of these models has a number yet. Below the table, name the class to count."
+    if leader is not None and leader["undecided"]:
+        return _undecided(leader, "better" if better else "higher")
     if leader is None or leader["chance"] is None:
         return "The data do not tell yet which model is better."
     first, second, sure = short(leader["first"]), short(leader["second"]), sureness(leader["chance"])
@@ -39,6 +42,14 @@ def verdict(found: Mapping[str, Any], better: str | None) -> str:
         f"{first} and {second} cannot be told apart yet: the chance that {first} is {best} is {sure}, "
         "and 50% would be a coin toss."
     )
+
+
+def _undecided(leader: Mapping[str, Any], best: str) -> str:
+    """That nobody should act on the order of these two, why, and what would settle it."""
+    first, second = short(leader["first"]), short(leader["second"])
+    why = "; ".join(dict.fromkeys(f"{one['message']} ({one['code']})" for one in leader["undecided"]))
+    actions = " ".join(dict.fromkeys(one["action"] for one in leader["undecided"])).replace("`", "")
+    return f"Undecided whether {first} is {best} than {second}: {why}. {words.TO_DO} {actions}"
 
 
 def _most(word: str) -> str:

@@ -1,0 +1,186 @@
+"""Many labelers with few labels each: is the rate right, and does its interval know how little each of them tells?
+
+    python benchmarks/thin_labelers.py [--draws 100] [--labelers 30 100 300 1000] [--labels 1 3 10] [--golds 30 300]
+
+One past round and the current one have 1,000 items each; every item is labeled by labelers drawn at random. Labelers
+are right with probability .8 (`--spread` lets their logits differ by that standard deviation), the rate is .3, and
+`golds` random items of the past round have gold. The default method is held against three that take the same data in
+simpler ways: hero1 as it is, hero1 with all labelers pooled into one, and the pooled labeler's proportions on gold
+alone. Shown are the root of the mean squared error against the rate, its ratio to the best rival, and how often the 95%
+interval covers, each with its Monte Carlo error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from real_rounds import THREADS
+from scipy.special import expit, logit
+
+import hero_eval as hero
+
+N_ITEMS, RATE, RIGHT, SEED = 1_000, 0.3, 0.8, 11
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of the study."""
+
+    labelers: int
+    labels: int
+    golds: int
+    spread: float
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A round as arrays: who labeled each item (n, labels), what they said, the truth (n,), which items have gold."""
+
+    labeler: Ints
+    answer: Ints
+    truth: Ints
+    gold: Ints
+
+    def round(self, name: str) -> hero.Round:
+        n_items, per_item = self.labeler.shape
+        items = np.repeat(np.arange(n_items), per_item)
+        labels = pa.table(
+            {
+                "item": [f"{name}{i}" for i in items],
+                "labeler": [f"labeler{j}" for j in self.labeler.ravel()],
+                "label": self.answer.ravel(),
+            }
+        )
+        gold = pa.table({"item": [f"{name}{i}" for i in self.gold], "gold": self.truth[self.gold]})
+        return hero.Round(labels, gold=gold if len(self.gold) else None)
+
+
+def draw_round(rng: np.random.Generator, cell: Cell, right: Floats, golds: int) -> Drawn:
+    """`right` (labelers, 2): the probability of each labeler's right answer on either class."""
+    truth = (rng.random(N_ITEMS) < RATE).astype(np.int64)
+    labeler = rng.random((N_ITEMS, cell.labelers)).argsort(axis=1)[:, : cell.labels]
+    hit = rng.random(labeler.shape) < right[labeler, truth[:, None]]
+    answer = np.where(hit, truth[:, None], 1 - truth[:, None])
+    return Drawn(labeler, answer, truth, rng.choice(N_ITEMS, golds, replace=False))
+
+
+def pooled_rates(past: Drawn, current: Drawn) -> tuple[float, float]:
+    """The rate by one labeler that stands for all: by anchored EM, and by its proportions on gold alone."""
+    per_item = past.answer.shape[1]
+    said, now = past.answer.sum(axis=1), current.answer.sum(axis=1)
+    gold = np.full(N_ITEMS, np.nan)
+    gold[past.gold] = past.truth[past.gold]
+    known = ~np.isnan(gold)
+    hits = [(said[known & (gold == k)].sum() + 1.0) / (np.sum(gold == k) * per_item + 2.0) for k in (0, 1)]
+    by_gold = _mixed_rate(now, per_item, hits[1], hits[0])
+    false, true, rate = hits[0], hits[1], float(np.nanmean(gold)) * 0.98 + 0.01
+    for _ in range(500):
+        share = expit(logit(rate) + said * np.log(true / false) + (per_item - said) * np.log((1 - true) / (1 - false)))
+        share[known] = gold[known]
+        before = (true, false, rate)
+        true = float(np.clip(share @ said / (share.sum() * per_item), 1e-3, 1 - 1e-3))
+        false = float(np.clip((1 - share) @ said / ((1 - share).sum() * per_item), 1e-3, 1 - 1e-3))
+        rate = float(np.clip(share.mean(), 1e-3, 1 - 1e-3))
+        if max(abs(a - b) for a, b in zip(before, (true, false, rate), strict=True)) < 1e-9:
+            break
+    return _mixed_rate(now, per_item, true, false), by_gold
+
+
+def _mixed_rate(said: Ints, per_item: int, true: float, false: float) -> float:
+    """The rate at which a mixture of two known binomials explains the numbers of answers "1" best."""
+    ratio = said * np.log(true / false) + (per_item - said) * np.log((1 - true) / (1 - false))
+    rate = 0.5
+    for _ in range(2_000):
+        new = float(np.clip(expit(logit(rate) + ratio).mean(), 1e-6, 1 - 1e-6))
+        if abs(new - rate) < 1e-9:
+            break
+        rate = new
+    return rate
+
+
+def play(job: tuple[Cell, int]) -> dict[str, tuple[float, float, float]]:
+    """Value and ends of the interval by every way of one draw; ends are nan where a way has none."""
+    warnings.simplefilter("error")
+    cell, number = job
+    rng = np.random.default_rng([SEED, cell.labelers, cell.labels, cell.golds, round(100 * cell.spread), number])
+    right = expit(logit(RIGHT) + cell.spread * rng.normal(size=(cell.labelers, 2)))
+    past, current = draw_round(rng, cell, right, cell.golds), draw_round(rng, cell, right, 0)
+    history, now = past.round("past"), current.round("now")
+    found = {}
+    for name, method in (("default", None), ("hero1", "hero1")):
+        estimate = hero.estimate_rate(now, history, method=method)
+        found[name] = (estimate.value, *estimate.interval())
+    for name, value in zip(("pooled hero1", "pooled gold"), pooled_rates(past, current), strict=True):
+        found[name] = (value, np.nan, np.nan)
+    return found
+
+
+def summary(cell: Cell, played: Sequence[dict[str, tuple[float, float, float]]]) -> dict[str, object]:
+    """One line of the table."""
+    errors = {name: np.array([one[name][0] - RATE for one in played]) for name in played[0]}
+    roots = {name: float(np.sqrt(np.nanmean(error**2))) for name, error in errors.items()}
+    best = min(root for name, root in roots.items() if name != "default")
+    squares = errors["default"] ** 2
+    ends = np.array([one["default"][1:] for one in played])
+    covers = float(np.mean((ends[:, 0] <= RATE) & (ends[:, 1] >= RATE)))
+    return {
+        "labelers": cell.labelers,
+        "labels_per_item": cell.labels,
+        "golds": cell.golds,
+        "spread": cell.spread,
+        "draws": len(played),
+        **{f"rmse {name}": f"{root:.4f}" for name, root in roots.items()},
+        "rmse_se": f"{squares.std() / np.sqrt(len(squares)) / (2 * roots['default']):.4f}",
+        "ratio": f"{roots['default'] / best:.2f}",
+        "cover": f"{covers:.3f}",
+        "cover_se": f"{np.sqrt(max(covers * (1 - covers), 0.0475) / len(played)):.3f}",
+        "width": f"{np.mean(ends[:, 1] - ends[:, 0]):.3f}",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--labelers", type=int, nargs="+", default=[30, 100, 300, 1_000])
+    parser.add_argument("--labels", type=int, nargs="+", default=[1, 3, 10], help="labels per item")
+    parser.add_argument("--golds", type=int, nargs="+", default=[30, 300])
+    parser.add_argument("--spread", type=float, default=0.0, help="standard deviation of labelers' logits")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
+    parser.add_argument("--output", type=Path, default=Path("build/bench/thin_labelers.csv"))
+    asked = parser.parse_args()
+    for name in THREADS:
+        os.environ[name] = "1"
+    cells = [Cell(*one, asked.spread) for one in product(asked.labelers, asked.labels, asked.golds)]
+    started = time.monotonic()
+    lines = []
+    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+        for cell in cells:
+            lines.append(summary(cell, list(pool.map(play, [(cell, number) for number in range(asked.draws)]))))
+            told = "  ".join(f"{key} {value}" for key, value in lines[-1].items())
+            print(f"{told}  ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
+    asked.output.parent.mkdir(parents=True, exist_ok=True)
+    with asked.output.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    print(asked.output)
+
+
+if __name__ == "__main__":
+    main()

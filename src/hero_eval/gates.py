@@ -1,0 +1,127 @@
+"""Release gates: whether a number may be acted on. One verdict for the command, reports, documents and the page.
+
+A gate is open where the one-sided bound at the estimate's level is on the right side and nothing casts doubt on that
+bound. Where a finding does (`Finding.doubts_interval`), or nothing is known of the number, the gate is undecided; an
+undecided gate is shut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hero_eval.errors import wrong
+from hero_eval.estimate import Estimate, number
+from hero_eval.findings import Finding
+
+State = Literal["open", "closed", "undecided"]
+_SHUT: tuple[State, ...] = ("undecided", "closed", "open")  # the worst of several first
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a gate says of one number: its state, in words, and the findings that leave it undecided."""
+
+    state: State
+    what: str
+    words: str
+    bound: float
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "state": self.state,
+            "what": self.what,
+            "words": self.words,
+            "bound": number(self.bound),
+            "findings": [one.code for one in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Opens where the number is surely at least `fail_below` and surely at most `fail_above`; None: not asked."""
+
+    fail_below: float | None = None
+    fail_above: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("fail_below", "fail_above"):
+            value = getattr(self, name)
+            if value is not None and math.isnan(value):
+                raise wrong("E201", f"{name} is {value!r}. It is a number to compare the estimate with")
+
+    @property
+    def is_asked(self) -> bool:
+        return self.fail_below is not None or self.fail_above is not None
+
+    def verdict(self, estimate: Estimate) -> Verdict:
+        """Open, closed or undecided, by the one-sided bounds at the estimate's level.
+
+        Both bounds may be asked for; the first that fails is told.
+        """
+        low, high = estimate.interval(side="lower")[0], estimate.interval(side="upper")[1]
+        sides = [
+            _side(estimate, low, "low", self.fail_below, low >= (self.fail_below or 0.0)),
+            _side(estimate, high, "high", self.fail_above, high <= (self.fail_above or 0.0)),
+        ]
+        asked = [side for side in sides if side is not None]
+        failed = [side for side in asked if side[0] is False]
+        holds, bound, may, sure = (failed or asked or [(True, math.nan, "nothing was asked", "")])[0]
+        doubts, shut = estimate.doubts if asked else (), "An undecided gate is closed."
+        if math.isnan(estimate.value) and asked:
+            words = f"gate undecided: the data do not tell the {estimate.what}. {shut} {_actions(doubts)}"
+            return Verdict("undecided", estimate.what, words.strip(), bound, doubts)
+        if doubts:
+            why = "; ".join(map(str, doubts))
+            words = f"gate undecided: {may}, but that bound is in doubt: {why}. {shut} {_actions(doubts)}"
+            return Verdict("undecided", estimate.what, words, bound, doubts)
+        state: State = "open" if holds else "closed"
+        return Verdict(state, estimate.what, f"gate {state}: {may}{sure}", bound)
+
+    def verdicts(self, estimates: Sequence[Estimate]) -> list[Verdict]:
+        return [self.verdict(one) for one in estimates]
+
+    def to_dict(self, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+        """What was asked, the verdict of all numbers together (open if each is), and each one."""
+        together = next((state for state in _SHUT if any(one.state == state for one in verdicts)), "undecided")
+        return {
+            "fail_below": self.fail_below,
+            "fail_above": self.fail_above,
+            "state": together,
+            "verdicts": [one.to_dict() for one in verdicts],
+        }
+
+
+def chance_above(estimate: Estimate, threshold: float) -> float | None:
+    """How sure it is that the quantity lies above `threshold`; None where that is undecided, or nothing is known."""
+    if math.isnan(estimate.value) or estimate.doubts:
+        return None
+    return estimate.probability_above(threshold)
+
+
+def _side(
+    estimate: Estimate, bound: float, way: str, asked: float | None, holds: bool
+) -> tuple[bool, float, str, str] | None:
+    """Whether one bound holds, the bound, what it may be, and how sure that is; None if it was not asked for."""
+    if asked is None:
+        return None
+    chance, side, was = (
+        (estimate.probability_above(asked), "above", "asked")
+        if way == "low"
+        else (estimate.probability_below(asked), "below", "allowed")
+    )
+    may = f"{estimate.what} may be as {way} as {bound:.4f} at level {estimate.level:.4g}; {asked:g} was {was}"
+    return holds, bound, may, f" (we are {chance:.1%} sure that it is {side})"
+
+
+def _actions(findings: Sequence[Finding]) -> str:
+    """What would settle it, each remedy once."""
+    actions = list(dict.fromkeys(one.action for one in findings))
+    return f"What to do: {' '.join(actions)}" if actions else ""

@@ -1,0 +1,178 @@
+"""Labelers as a population: how far they spread around the mean of their group, and what that does to each of them.
+
+Labelers with many labels tell for themselves how they answer; those with few lean on the mean of their group, the more
+so the less labelers differ. The mean is no known number: it is as free as the labelers, and its error is in the
+information (`Pooling`). How far labelers differ is learned from pairs of labels by the same labeler: the scores of two
+labels are uncorrelated unless the labeler differs from the mean (`overdispersion`). A labeler with a single label adds
+nothing to that, so that a crowd of strangers is taken as one labeler; a maximum over all labelers' own numbers, which
+lets every one of them fit itself, would not be consistent there (Neyman and Scott, 1948).
+
+Shapes: P rows, J labelers, L answers, E components, q basis functions, w = (L-1)q numbers of a labeler, G groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize
+
+from hero_eval.model.patterns import Floats, Ints, Patterns
+
+PSEUDO_GROUP = 2.0
+"""Labelers' worth of belief that groups are alike."""
+LEAST_SPREAD = 1e-3
+"""The least variance of labelers' logits: below it they are one labeler in all but name."""
+MOST_SPREAD = 4.0
+MEAN_SD = 5.0
+"""Of a group's mean around 0: logits farther out are those of answers that are never given."""
+_CHANCE = 2.0
+_BLOCK = 200_000  # labels whose scores are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """The labelers' prior with their groups' means taken out.
+
+    Labeler j of group g has numbers t_j (w,), normal around m_g with precision P_j; the means spread around each other
+    as if each were also that of `PSEUDO_GROUP` more labelers, and loosely around 0. For given t the best means solve
+    A m = U't, where U stacks the P_j by group; what is left is a prior on t alone, of precision  diag(P) - U A^-1 U'.
+    So nobody's mean is taken as known: its error is in the information like any other.
+    """
+
+    groups: Ints
+    precision: Floats  # (J, w, w)
+
+    @cached_property
+    def n_groups(self) -> int:
+        return int(self.groups.max()) + 1
+
+    @cached_property
+    def inner(self) -> Floats:
+        """A (G w, G w)."""
+        n_groups, width = self.n_groups, self.precision.shape[1]
+        out = np.zeros((n_groups, width, n_groups, width))
+        for g in range(n_groups):
+            out[g, :, g] = self.precision[self.groups == g].sum(axis=0) + np.eye(width) / (n_groups * MEAN_SD**2)
+        if n_groups > 1:
+            apart = PSEUDO_GROUP * (np.eye(n_groups) - 1.0 / n_groups)
+            out += apart[:, None, :, None] * self.precision.mean(axis=0)[None, :, None, :]
+        return out.reshape(n_groups * width, -1)
+
+    def gather(self, each: Floats) -> Floats:
+        """U' x (G w, c) of x (J, w, c)."""
+        moved = np.matmul(self.precision, each)
+        out = np.zeros((self.n_groups, *moved.shape[1:]))
+        np.add.at(out, self.groups, moved)
+        return out.reshape(-1, moved.shape[2])
+
+    def scatter(self, means: Floats) -> Floats:
+        """U m (J, w, c) of m (G w, c)."""
+        by_group = means.reshape(self.n_groups, self.precision.shape[1], -1)
+        out: Floats = np.matmul(self.precision, by_group[self.groups])
+        return out
+
+    def means(self, answers: Floats) -> Floats:
+        """(J, w): the mean of each labeler's group that suits these answers (J, w) best."""
+        found = np.linalg.solve(self.inner, self.gather(answers[:, :, None]))
+        return found.reshape(self.n_groups, -1)[self.groups]
+
+    def slope(self, answers: Floats) -> Floats:
+        """(J, w): the derivative of the log-prior."""
+        return -np.einsum("ja,jab->jb", answers - self.means(answers), self.precision)
+
+    def height(self, answers: Floats) -> float:
+        """The log-prior, up to a constant."""
+        return 0.5 * float(np.sum(answers * self.slope(answers)))
+
+    def shared(self, vector: Floats) -> Floats:
+        """U A^-1 U' x  of a flat vector (J w,): what free means take from the precision."""
+        each = vector.reshape(len(self.precision), -1, 1)
+        return self.scatter(np.linalg.solve(self.inner, self.gather(each))).ravel()
+
+    def covariance(self, pull: Floats) -> Floats:
+        """(c, c): x' (diag(P) - U A^-1 U') x  of x (J, w, c)."""
+        gathered = self.gather(pull)
+        own = np.einsum("jac,jab,jbd->cd", pull, self.precision, pull)
+        out: Floats = own - gathered.T @ np.linalg.solve(self.inner, gathered)
+        return out
+
+    def solve(self, hessian: Floats, right: Floats) -> Floats:
+        """(J, w): x with  (diag(hessian) - U A^-1 U') x = right,  hessian (J, w, w), right (J, w)."""
+        alone = np.linalg.solve(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
+        pulled, spread = alone[:, :, :1], alone[:, :, 1:]
+        width = self.precision.shape[1]
+        inner = self.inner.copy()
+        crossed = np.matmul(self.precision, spread)
+        for g in range(self.n_groups):
+            at = slice(g * width, (g + 1) * width)
+            inner[at, at] -= crossed[self.groups == g].sum(axis=0)
+        means = np.linalg.solve(inner, self.gather(pulled)).reshape(self.n_groups, width, 1)
+        out: Floats = (pulled + np.matmul(spread, means[self.groups]))[:, :, 0]
+        return out
+
+    def dense(self) -> Floats:
+        """(J w, J w): U A^-1 U', what free means take from the precision."""
+        n_labelers, width = self.precision.shape[:2]
+        stacked = np.zeros((n_labelers, width, self.n_groups, width))
+        stacked[np.arange(n_labelers), :, self.groups] = self.precision
+        flat = stacked.reshape(n_labelers * width, -1)
+        out: Floats = flat @ np.linalg.solve(self.inner, flat.T)
+        return out
+
+
+def labeler_scores(patterns: Patterns, post: Floats, share: Floats, basis: Floats) -> tuple[Floats, Floats]:
+    """(J, w) and (J, w, w): the sums of labels' scores by labeler, and of the squares of these scores.
+
+    post (P, E) are the components' shares of every row, share (J, L, E) the labelers' answers in them, basis (E, q).
+    """
+    n_labelers, n_free = len(share), share.shape[1] - 1
+    width = n_free * basis.shape[1]
+    sums, squares = np.zeros((n_labelers, width)), np.zeros((n_labelers, width, width))
+    row, labeler, answer = patterns.entries
+    for start in range(0, len(row), _BLOCK):
+        at = slice(start, start + _BLOCK)
+        mine = share[labeler[at], 1:]  # (n, L-1, E)
+        gap = (np.arange(1, n_free + 1) == answer[at, None])[:, :, None] - mine
+        score = ((gap * post[row[at], None]) @ basis).reshape(len(mine), width)
+        weighted = score * patterns.counts[row[at], None]
+        for a in range(width):
+            sums[:, a] += np.bincount(labeler[at], weighted[:, a], n_labelers)
+            for b in range(a, width):
+                squares[:, a, b] += np.bincount(labeler[at], weighted[:, a] * score[:, b], n_labelers)
+    upper = np.triu(np.ones((width, width), dtype=bool), 1)
+    squares += np.where(upper, squares, 0.0).transpose(0, 2, 1)
+    return sums, squares
+
+
+def overdispersion(sums: Floats, squares: Floats) -> Floats:
+    """(w,): variances of labelers' numbers around their mean, at which the scores (J, w) and their squares were taken.
+
+    For labelers that differ by little the expectation of  sum_j (s_j s_j' - O_j)  is  sum_j O_j V O_j:  the products of
+    pairs of labels by the same labeler. Solved for a diagonal V that is not negative, with the pairs taken at the lower
+    end of what chance leaves open: labelers are told apart where the labels show that they differ.
+    """
+    pairs = np.einsum("ja,ja->a", sums, sums) - np.einsum("jaa->a", squares)
+    weight = np.einsum("jab,jab->ab", squares, squares)
+    scale = np.sqrt(np.maximum(np.diag(weight), 1e-300))
+    sure = pairs / scale - _CHANCE * np.sqrt(2.0)  # labelers that do not differ give pairs of standard error sqrt(2)
+    found, _ = optimize.nnls(weight / np.outer(scale, scale), sure)
+    return np.clip(found / scale, LEAST_SPREAD, MOST_SPREAD)
+
+
+def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Floats) -> Floats:
+    """(w, w): the covariance of labelers with few labels: a first guess, or from how far they are off (gap).
+
+    A number of which labelers' own labels say less than their group's mean does is taken to be the same for all.
+    """
+    own = np.einsum("jaa->j", squares) > 0
+    if gap is None:
+        covariance = np.diag(overdispersion(sums, squares))
+    else:
+        covariance = (gap.T @ gap + np.linalg.inv(squares[own] + precision[own]).sum(axis=0)) / len(gap)
+    each = np.einsum("jaa->ja", squares)[own]
+    typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
+    apart = np.diag(covariance) * typical >= 1.0
+    covariance = np.where(np.outer(apart, apart), covariance, 0.0)
+    return covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))
