@@ -350,9 +350,14 @@ class Between:
     def covariance(self) -> Floats:
         """(K-1, K-1) of rates[1:], from drift, from labelers' own moves and from classes that no gold shows."""
         slopes = self.slopes()
-        out: Floats = self.own + self.drift.size**2 * slopes @ slopes.T
-        if self.unseen is not None:
-            off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
-            off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
-            out = out + off.T @ off / len(off)
+        out: Floats = self.apart() + self.drift.size**2 * slopes @ slopes.T
+        return out
+
+    def apart(self) -> Floats:
+        """The same without drift."""
+        if self.unseen is None:
+            return self.own
+        off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
+        off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
+        out: Floats = self.own + off.T @ off / len(off)
         return out

@@ -20,20 +20,22 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from hero_eval.model.between import SIZES, Drift, gold_rows, left_of, mean_slopes, no_drift, peak
+from hero_eval.model.between import DRIFT_FREEDOM, SIZES, Drift, drift_of, gold_rows, left_of, no_drift, peak
 from hero_eval.model.levels import LevelFit
 from hero_eval.model.patterns import Floats, Ints
 
-OWN_SCALE, COMMON_SCALE = 1.0, 0.5
-"""Of the half-normal priors, on the class-logit scale. With the first intervals of real pairs of models cover; the
-second is smaller, so that what pairs leave open counts as own, and an interval is rather too long."""
-_COARSE: Floats = SIZES[::2]  # of two parts at once: the square of as many sizes would take long
+COMMON_SCALE = 0.5
+"""Of the half-normal prior of the common part, on the class-logit scale. The own part has the prior of single rounds'
+drift (`between.drift_of`). This one is smaller, so that what pairs leave open counts as own, and an interval is rather
+too long."""
+_COARSE: Floats = SIZES[::2]  # of the common part: own times common sizes are fits enough
 _FREE = 1e-4  # the precision of the shifts' mean
+_TAILS = DRIFT_FREEDOM / (DRIFT_FREEDOM - 2.0)  # the variance of a drift of size 1, which has t's tails as in `between`
 
 
 @dataclass(frozen=True, eq=False)
 class GoldShares:
-    """Past items with gold as one method reads them: log-shares (n, K) of the classes given the labels alone, the gold
+    """Past items with gold as a method reads them: log-shares (n, K) of the classes given the labels alone, the gold
     (n,), as how many items each counts (n,), and its round (n,)."""
 
     logs: Floats
@@ -51,22 +53,6 @@ class SharedDrift:
     common: Drift
     known: bool
     n_pairs: int
-
-    @property
-    def counts(self) -> bool:
-        """Whether intervals allow for it."""
-        return self.own.counts or self.common.counts
-
-
-def join_shares(parts: Sequence[GoldShares]) -> GoldShares:
-    """Those of several rounds as one."""
-    names = ("logs", "gold", "counts", "round")
-    return GoldShares(*(np.concatenate([getattr(one, name) for one in parts]) for name in names))
-
-
-def prior_drift() -> Drift:
-    """What is known of drift before any round has shown it."""
-    return _posterior(np.zeros(len(SIZES)), 0)
 
 
 def past_shares(fit: LevelFit) -> GoldShares:
@@ -86,25 +72,19 @@ def learn_shared_drift(seen: GoldShares, batch: Ints, alone: Drift) -> SharedDri
         return SharedDrift(alone, no_drift(len(names)), False, 0)
     if len(sizes) == 1:
         heights = np.array([_height(seen, [number], [size]) for size in SIZES])
-        common = _posterior(0.0 * heights, 1, scale=COMMON_SCALE)
-        return SharedDrift(_posterior(heights, len(names)), common, True, n_pairs)
-    own_prior, common_prior = (
-        np.log(_posterior(np.zeros(len(_COARSE)), 0, _COARSE, scale).weights) for scale in (OWN_SCALE, COMMON_SCALE)
-    )
+        return SharedDrift(drift_of(heights, len(names)), _common(np.zeros(len(_COARSE)), 1), True, n_pairs)
     grouped = of_round[number]
-    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in _COARSE] for own in _COARSE])
-    by_own, by_common = logsumexp(joint + common_prior, axis=1), logsumexp(joint + own_prior[:, None], axis=0)
-    return SharedDrift(
-        _posterior(by_own, len(names), _COARSE),
-        _posterior(by_common, len(sizes), _COARSE, COMMON_SCALE),
-        True,
-        n_pairs,
-    )
+    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in _COARSE] for own in SIZES])
+    own_prior, common_prior = drift_of(np.zeros(len(SIZES)), 0), _common(np.zeros(len(_COARSE)), 0)
+    by_own = logsumexp(joint + np.log(common_prior.weights), axis=1)
+    by_common = logsumexp(joint + np.log(own_prior.weights)[:, None], axis=0)
+    return SharedDrift(drift_of(by_own, len(names)), _common(by_common, len(sizes)), True, n_pairs)
 
 
-def _posterior(heights: Floats, n_rounds: int, sizes: Floats = SIZES, scale: float = OWN_SCALE) -> Drift:
-    joint = heights - 0.5 * (sizes / scale) ** 2 + np.log(np.gradient(sizes))
-    return Drift(sizes, np.exp(joint - logsumexp(joint)), n_rounds)
+def _common(heights: Floats, n_batches: int) -> Drift:
+    """The posterior of the common part's size, from the log-likelihood of each."""
+    joint = heights - 0.5 * (_COARSE / COMMON_SCALE) ** 2 + np.log(np.gradient(_COARSE))
+    return Drift(_COARSE, np.exp(joint - logsumexp(joint)), n_batches)
 
 
 def _height(seen: GoldShares, numbers: Sequence[Ints], sizes: Sequence[float]) -> float:
@@ -120,37 +100,28 @@ def _height(seen: GoldShares, numbers: Sequence[Ints], sizes: Sequence[float]) -
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two rounds as one method reads it: the derivative (K-1, K-1) of rates[1:] by a shift of all class logits,
-    how far it may drift, and the information of its own gold on that."""
+    """One of two rounds: the derivative (K-1, K-1) of rates[1:] by a shift of all class logits, how far it may drift,
+    and the information of its own gold on that."""
 
     slopes: Floats
     drift: SharedDrift
     information: float = 0.0
 
-    @classmethod
-    def of_shares(cls, shares: Floats, counts: Floats, drift: SharedDrift) -> Side:
-        """From class shares (P, K) of rows that count as so many items (P,)."""
-        return cls(mean_slopes(shares, counts), drift)
-
     def pull(self, along: Floats, part: Drift) -> Floats:
         """(K-1,): how far a drift of one standard deviation moves  along . rates[1:], in each direction."""
         sizes = left_of(part.sizes, self.information)
-        out: Floats = self.slopes.T @ along * float(np.sqrt(part.weights @ sizes**2))
+        deviation = float(np.sqrt(_TAILS * (part.weights @ sizes**2)))
+        out: Floats = self.slopes.T @ along * deviation
         return out
 
 
-def pair_variance(a: Sequence[Side], b: Sequence[Side], weights: Sequence[float], along: Floats, common: bool) -> float:
-    """Of  along . (rates_a - rates_b)[1:], from drift, where the rates are weighted means over readings of both rounds.
+def pair_variance(a: Side, b: Side, along: Floats, common: bool) -> float:
+    """Of  along . (rates_a - rates_b)[1:], from drift.
 
-    Drift is in the labels, so that it moves all readings of a round together. `common` tells whether the common part
-    counts: it does not where past rounds of the same batch showed it.
+    `common` tells whether the common part counts: it does not where past rounds of the same batch showed it.
     """
-    own = 0.0
-    apart = np.zeros(len(along))
-    for sign, sides in ((1.0, a), (-1.0, b)):
-        pulls = [weight * side.pull(along, side.drift.own) for weight, side in zip(weights, sides, strict=True)]
-        own += float(np.sum(np.sum(pulls, axis=0) ** 2))
-        if common:
-            moved = [weight * side.pull(along, side.drift.common) for weight, side in zip(weights, sides, strict=True)]
-            apart += sign * np.sum(moved, axis=0)
+    own = sum(float(np.sum(side.pull(along, side.drift.own) ** 2)) for side in (a, b))
+    if not common:
+        return own
+    apart = a.pull(along, a.drift.common) - b.pull(along, b.drift.common)
     return own + float(apart @ apart)

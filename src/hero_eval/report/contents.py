@@ -208,8 +208,8 @@ def _round_line(one: Round) -> str:
 def _summary(method: str) -> str:
     from hero_eval.methods.registry import all_methods
 
-    known = [all_methods().get(name) for name in method.split("+")]  # a difference may be read by two
-    return "; and ".join(one.summary for one in known if one is not None) or method
+    known = all_methods().get(method)
+    return known.summary if known is not None else method
 
 
 def _charts(
