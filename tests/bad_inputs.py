@@ -72,6 +72,15 @@ def write_good(folder: Path, seed: int = 0) -> Path:
     return write_tables(folder, good_tables(seed))
 
 
+def spell(tables: Tables, words: tuple[str, str], odd: dict[int, str]) -> None:
+    """Answers as words instead of 0 and 1, and some data rows of the labels with another one."""
+    for table in ("labels", "gold"):
+        for row in tables[table][1:]:
+            row[-1] = words[int(row[-1])]
+    for number, word in odd.items():
+        tables["labels"][number][-1] = word
+
+
 def edited(edit: Callable[[Tables], None]) -> Callable[[Path], Path]:
     """A writer of the good round after an edit of its rows."""
 
@@ -217,6 +226,12 @@ BAD_INPUTS: list[BadInput] = [
         edited(_flip_first_label),
         "E108",
         ("labels.csv", "1 case", "'r1-000'", "'ann'", "'0' and '1'"),
+    ),
+    BadInput(
+        "a rare misspelling",
+        edited(lambda tables: spell(tables, ("bad", "good"), {7: "godo"})),
+        "E123",
+        ("column 'label' is 'godo' in 1 row", "data row 7", "'good'", "--classes"),
     ),
     BadInput(
         "label outside the classes",

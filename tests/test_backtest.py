@@ -457,7 +457,7 @@ def test_methods_are_compared_on_rounds_that_both_played() -> None:
 
 def test_without_history_gold_nothing_is_played(rounds: list[Round]) -> None:
     """The default would need gold that is not there."""
-    assert hero.estimate_rate(rounds[0], rounds[1].without_gold()).method == "dawid_skene"
+    assert hero.estimate_rate(rounds[0].without_gold(), rounds[1].without_gold()).method == "dawid_skene"
 
 
 def test_one_past_round_takes_hero3(rounds: list[Round], monkeypatch: pytest.MonkeyPatch) -> None:

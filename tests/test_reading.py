@@ -440,7 +440,8 @@ def test_values_outside_the_classes_are_shown_as_written() -> None:
     (problem,) = problems_of(labels_of("good", " no", "no"), classes=["good", "bad"])
     assert problem == (
         "E109 labels column 'label' is outside the classes 'good', 'bad' in 2 rows, for example 'no' "
-        "(item 'b', labeler 'x'). Correct the values, or add them to the classes."
+        "(item 'b', labeler 'x'). Correct the values, add them to the classes, or count them as not given "
+        "(missing=; command: --missing)."
     )
 
 

@@ -169,23 +169,39 @@ class Resampled:
     bias: float
     acceleration: float
 
+    @property
+    def spread(self) -> float:
+        """The replicates' standard deviation; nan if there are none."""
+        return float(self.replicates.std()) if len(self.replicates) else math.nan
+
     def quantile(self, p: float) -> float:
         z = self.bias + float(special.ndtri(p))
-        moved = float(special.ndtr(self.bias + z / (1.0 - self.acceleration * z)))
-        return float(np.quantile(self.replicates, min(max(moved, 0.0), 1.0)))
+        moved = float(special.ndtr(self.bias + _stretched(z, -self.acceleration)))
+        share = min(max(moved, 0.0), 1.0)
+        places, times = np.unique(self.replicates, return_counts=True)
+        if len(places) == len(self.replicates):
+            return float(np.quantile(self.replicates, share))
+        # few items give few different replicates: between them, as `below` has it, and no interval of no width on one
+        return float(np.interp(share, (np.cumsum(times) - times / 2) / len(self.replicates), places))
 
     def below(self, x: float) -> float:
         count = len(self.replicates)
         inner = np.searchsorted(self.replicates, x, side="left") + np.searchsorted(self.replicates, x, side="right")
         share = min(max(float(inner) / 2 / count, 0.5 / count), 1 - 0.5 / count)
         z = float(special.ndtri(share)) - self.bias
-        return float(special.ndtr(z / (1.0 + self.acceleration * z) - self.bias))
+        return float(special.ndtr(_stretched(z, self.acceleration) - self.bias))
+
+
+def _stretched(z: float, acceleration: float) -> float:
+    """z / (1 + a z) as far as it rises; beyond that the correction for skewness has no meaning, and no end."""
+    by = 1.0 + acceleration * z
+    return z / by if by > 1e-9 else math.copysign(math.inf, z)
 
 
 def resampled(replicates: Floats, value: float, skewness: float) -> Resampled:
     """Bias from the share of replicates below the value, acceleration from the skewness of the influences."""
     known = np.sort(replicates[np.isfinite(replicates)])
-    count = len(known)
+    count = max(len(known), 1)
     below = (np.sum(known < value) + 0.5 * np.sum(known == value)) / count
     share = min(max(float(below), 0.5 / count), 1 - 0.5 / count)
     return Resampled(known, float(special.ndtri(share)), min(max(skewness / 6, -0.25), 0.25))

@@ -14,10 +14,10 @@ def plain(value: Any) -> Any:
     """Only what JSON knows; unknown numbers are null."""
     if isinstance(value, Mapping):
         return {str(key): plain(of) for key, of in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(of) for of in value]
-    if hasattr(value, "item") and not isinstance(value, str):
-        value = value.item()
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy
+        value = value.tolist()
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(of) for of in (sorted(value) if isinstance(value, set | frozenset) else value)]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value

@@ -166,6 +166,12 @@ class Estimate(Displayed):
     mean_score: Estimate | None = None
     least_error: float = 0.0
     source: Source | None = field(default=None, repr=False)
+    n_gold_current: int = 0
+
+    @property
+    def n_gold_history(self) -> int:
+        """Of the golds used, those in history; the others are the current round's."""
+        return self.n_gold - self.n_gold_current
 
     @property
     def std_error(self) -> float:
@@ -183,13 +189,22 @@ class Estimate(Displayed):
         level = check_level(self.level if level is None else level)
         low, high = self.bounds
         if side == "lower":
-            return min(self.curve.quantile(1 - level), _or(self.value, high)), high
+            return self._end(1 - level, low), high
         if side == "upper":
-            return low, max(self.curve.quantile(level), _or(self.value, low))
+            return low, self._end(level, high)
         if side is not None:
             raise wrong("E201", f"side is {side!r}. Known: 'lower', 'upper', or None for both")
-        ends = self.curve.quantile((1 - level) / 2), self.curve.quantile((1 + level) / 2)
-        return min(ends[0], _or(self.value, high)), max(ends[1], _or(self.value, low))
+        return self._end((1 - level) / 2, low), self._end((1 + level) / 2, high)
+
+    def _end(self, p: float, end: float) -> float:
+        """Where the curve has p, within the range and on this side of the value; the range's end if it says nothing."""
+        low, high = self.bounds
+        found = self.curve.quantile(p)
+        if math.isnan(found):
+            return end
+        if not math.isnan(self.value):
+            found = min(found, self.value) if end == low else max(found, self.value)
+        return min(max(found, low), high)
 
     @property
     def doubts(self) -> tuple[Finding, ...]:
@@ -202,11 +217,16 @@ class Estimate(Displayed):
         It agrees with the one-sided intervals: above 0.95 exactly where the 95% lower bound is above the threshold. It
         is worth as much as the interval: where `doubts` names findings, whether the quantity lies there is undecided.
         """
-        return 1.0 - self.curve.below(float(threshold))
+        return 1.0 - self.probability_below(threshold)
 
     def probability_below(self, threshold: float) -> float:
         """How sure the data make us that the quantity lies below `threshold`; undecided where there are `doubts`."""
-        return self.curve.below(float(threshold))
+        if not isinstance(threshold, Real) or math.isnan(threshold):
+            raise wrong("E201", f"the threshold is {threshold!r}. It is a number")
+        low, high = self.bounds
+        if threshold < low or threshold > high:  # nothing lies outside the range, whatever the curve makes of it
+            return 0.0 if threshold < low else 1.0
+        return min(max(self.curve.below(float(threshold)), 0.0), 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is shown, in plain types; unknown numbers are None."""
@@ -227,6 +247,8 @@ class Estimate(Displayed):
             "why": self.why,
             "n_items": self.n_items,
             "n_gold": self.n_gold,
+            "n_gold_history": self.n_gold_history,
+            "n_gold_current": self.n_gold_current,
             "converged": self.converged,
             "em": None if self.em is None else {"steps": self.em.n_steps, "change": number(self.em.change)},
             "findings": [finding.to_dict() for finding in self.findings],
@@ -250,10 +272,17 @@ class Estimate(Displayed):
 
     def __repr__(self) -> str:
         low, high = self.interval()
+        where = f" ({self.gold_words})" if self.n_gold_current else ""
         return (
             f"Estimate({self.what} {self.value:.4f}, {self.level:.0%} interval {low:.4f} to {high:.4f}, {self.method}, "
-            f"{self.n_items} items, {self.n_gold} gold)"
+            f"{self.n_items} items, {self.n_gold} gold{where})"
         )
+
+    @property
+    def gold_words(self) -> str:
+        """Where the golds used are: "240 in history, 60 in current"."""
+        parts = ((self.n_gold_history, "history"), (self.n_gold_current, "current"))
+        return ", ".join(f"{count:,} in {where}" for count, where in parts if count) or f"none that {self.method} uses"
 
 
 def _brief(estimate: Estimate) -> dict[str, Any]:
@@ -278,10 +307,6 @@ def table_of(first: str, estimates: Mapping[str, Estimate]) -> dict[str, list[An
         "n_items": [one.n_items for one in estimates.values()],
         "n_gold": [one.n_gold for one in estimates.values()],
     }
-
-
-def _or(value: float, other: float) -> float:
-    return other if math.isnan(value) else value
 
 
 def number(value: float) -> float | None:

@@ -33,7 +33,7 @@ from hero_eval.model.halves import half_fits, labels_of
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, sum_by
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round, common_classes, in_one_spelling
 
 UNINFORMATIVE = 0.1
 LITTLE = 0.3
@@ -268,8 +268,21 @@ def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Roun
     if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
         if len({id(one) for one in history}) < len(history):
             raise wrong("E201", "history holds the same round twice, which would count its gold twice")
-        return tuple(history)
+        return _each_once(in_one_spelling(history))
     raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
+
+
+def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """Rounds that hold the same count as one, and the first of them says so."""
+    kept: list[Round] = []
+    for one in rounds:
+        place = next((place for place, first in enumerate(kept) if first.holds_same_as(one)), None)
+        if place is None:
+            kept.append(one)
+            continue
+        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once."
+        kept[place] = kept[place].noted(Finding("F113", message, {"round": one.name, "same_as": kept[place].name}))
+    return tuple(kept)
 
 
 def fit_reliability(
@@ -314,8 +327,12 @@ def fit_with(
     shrinkage: float = 0.0,
     counted: Counted | None = None,
     warm: Reliability | None = None,
+    where: str = "history",
 ) -> Reliability:
-    """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts."""
+    """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts.
+
+    `where` is what findings call the rounds.
+    """
     named = tuple(classes) if classes is not None else common_classes(rounds)
     labelers = labelers_of(rounds)
     if not labelers:
@@ -331,7 +348,7 @@ def fit_with(
         fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
     else:
         fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
-    findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit))
+    findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit, where))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 
 
@@ -371,19 +388,19 @@ def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
 
 
 def _labeler_findings(
-    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit
+    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit, where: str
 ) -> list[Finding]:
     found = []
     hits, class_gold = gold_counts(counted.patterns, len(classes))
     lacking = [classes[k] for k in range(len(classes)) if class_gold[k] == 0]
     if lacking:
         message = (
-            f"history has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
+            f"{where} has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
         )
         found.append(Finding("F307", message, {"classes": lacking}))
     n_gold = counted.patterns.n_gold
     if n_gold < 20:
-        found.append(Finding("F304", f"history has only {n_gold} gold items", {"gold": n_gold}))
+        found.append(Finding("F304", f"{where} has only {n_gold} gold items", {"gold": n_gold}))
     found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:

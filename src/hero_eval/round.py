@@ -22,6 +22,7 @@ from hero_eval.reading.values import (
     answer_text,
     canonical,
     count_of,
+    fold,
     in_class_order,
     is_binary,
     number,
@@ -71,13 +72,15 @@ class Round(Displayed):
         covariates: Sequence[str] | None = None,
         text: str | None = None,
         name: str | None = None,
+        missing: Sequence[Any] | None = None,
     ) -> None:
         """Read the tables; InputError with all their problems at once.
 
         `columns` maps our column names to yours. `classes` are the possible answers, in order; `positive` is
-        the one whose rate is asked for. Naming `covariates` and `text` here has them checked now.
+        the one whose rate is asked for. Naming `covariates` and `text` here has them checked now. Answers that
+        `missing` names ("unsure", "skip") count as not given.
         """
-        options = make_options(columns, classes, positive, covariates, text, name or "round")
+        options = make_options(columns, classes, positive, covariates, text, "round" if name is None else name, missing)
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
     @classmethod
@@ -130,7 +133,7 @@ class Round(Displayed):
         return tuple(self._contents.columns)
 
     def has_column(self, name: str) -> bool:
-        return name in self._contents.columns
+        return isinstance(name, str) and name in self._contents.columns
 
     def numeric_columns(self) -> tuple[str, ...]:
         """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing."""
@@ -188,8 +191,8 @@ class Round(Displayed):
         return truth
 
     def _column(self, name: str) -> Any:
-        if name not in self._contents.columns:
-            raise InputError(absent(self.name, "column", name, self.column_names))
+        if not self.has_column(name):
+            raise InputError(absent(self.name, "column", str(name), self.column_names))
         return self._contents.columns[name]
 
     def _place(self, name: str) -> str:
@@ -216,6 +219,47 @@ class Round(Displayed):
                 notes=(),
             )
         )
+
+    def holds_same_as(self, other: Round) -> bool:
+        """Whether the other round has the same items, labels and gold, whatever it is called."""
+        if self is other:
+            return True
+        if type(self) is not type(other) or not self.n_items:
+            return False
+        if (self.n_items, self.n_labels, self.labelers) != (other.n_items, other.n_labels, other.labelers):
+            return False
+        pairs: list[tuple[NDArray[Any], NDArray[Any]]] = [
+            (self.label_item, other.label_item),
+            (self.label_labeler, other.label_labeler),
+            (self.item_ids, other.item_ids),
+            (self._said(self.label_answer), other._said(other.label_answer)),
+            (self._said(self.gold), other._said(other.gold)),
+        ]
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    def _said(self, answers: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Answers as they are spelled: rounds may number them differently."""
+        return np.array([*self.values, ""], dtype=object)[answers]
+
+    def noted(self, finding: Finding) -> Round:
+        """The same round with one more remark."""
+        return Round._of(dataclasses.replace(self._contents, notes=(*self.notes, finding)))
+
+    def respelled(self, spelling: Mapping[str, str]) -> Round:
+        """The round with some of its answers in another spelling, and a remark that says so."""
+        said = ", ".join(f"{old!r} as {new!r}" for old, new in spelling.items())
+        message = f"Answers that differ from other rounds' only in case or space count as theirs: {said}."
+
+        def spell(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(spelling.get(name, name) for name in names)
+
+        contents = dataclasses.replace(
+            self._contents,
+            values=spell(self.values),
+            classes_given=None if self.classes_given is None else spell(self.classes_given),
+            positive=None if self.positive is None else spelling.get(self.positive, self.positive),
+        )
+        return Round._of(contents).noted(Finding("F115", message, {"answers": dict(spelling)}))
 
     def without_gold(self) -> Round:
         """The round with its gold hidden, as a current round has it."""
@@ -256,6 +300,27 @@ def spelled(value: object, classes: Sequence[str]) -> str:
     """A class as a caller may write it (4, 4.0, True, "Yes") in the spelling of `classes`."""
     text = answer_text(value, frozenset(classes)) or ""
     return text if text in classes else canonical(text, binary=tuple(classes) == ("0", "1"))
+
+
+def in_one_spelling(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """The rounds with answers that only case or space tells apart spelled alike: as classes given, else as the first.
+
+    Answers that one and the same round tells apart so stay apart.
+    """
+    first: dict[str, str] = {}
+    apart: set[str] = set()
+    given = [one.classes_given for one in rounds if one.classes_given is not None]
+    for names in (*given, *(one.values for one in rounds)):
+        folded = [fold(name) for name in names]
+        apart |= {one for one in folded if folded.count(one) > 1}
+        for key, name in zip(folded, names, strict=True):
+            first.setdefault(key, name)
+    out = []
+    for one in rounds:
+        names = (*(one.classes_given or ()), *one.values)
+        other = {name: first[fold(name)] for name in names if fold(name) not in apart and first[fold(name)] != name}
+        out.append(one.respelled(other) if other else one)
+    return tuple(out)
 
 
 def common_classes(rounds: Sequence[Round]) -> tuple[str, ...]:

@@ -220,7 +220,8 @@ def check(data: Data, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing)
         current, past = rounds.currents[0], rounds.history or ()
-        ahead = checking.outlook(current, past, rounds.positive, doing) if past else checking.Outlook()
+        worth = bool(past) or current.n_gold > 0  # of labels alone there is nothing to foresee
+        ahead = checking.outlook(current, past, rounds.positive, doing) if worth else checking.Outlook()
         found = {
             "schema_version": SCHEMA_VERSION,
             "target": "check",
@@ -235,7 +236,7 @@ def check(data: Data, *, as_json: bool) -> None:
                 for problem in (ahead.error.problems if ahead.error else ())
             ],
         }
-    show_json(found) if as_json else show(pages.check(found, ahead.findings or current.notes))
+    show_json(found) if as_json else show(pages.check(found, ahead.findings or checking.notes_of(current, past)))
     if ahead.error is not None:
         raise ahead.error
 

@@ -52,8 +52,16 @@ def describe(one: Round) -> dict[str, Any]:
         "covariates": {name: float(np.isnan(one.covariate(name)).mean()) for name in numeric},
         "other_columns": [name for name in one.column_names if name not in numeric],
         "weight": None if one.weight is None else {"min": float(one.weight.min()), "max": float(one.weight.max())},
-        "notes": [note.to_dict() for note in one.notes],
+        "notes": [note.to_dict() for note in notes_of(one)],
     }
+
+
+def notes_of(one: Round, past: Sequence[Round] = ()) -> tuple[Finding, ...]:
+    """What reading the round showed, and the answers of it that no gold gives."""
+    from hero_eval.targets.strangers import outside_gold
+
+    values = dict.fromkeys(value for of in (one, *past) for value in of.values)
+    return (*one.notes, *outside_gold([one], past, list(values)))
 
 
 def _describe_large(one: LargeRound) -> dict[str, Any]:
@@ -77,7 +85,7 @@ def _describe_large(one: LargeRound) -> dict[str, Any]:
         "covariates": {name: float(share) for name, share in missing.items()},
         "other_columns": [name for name in one.column_names if name not in missing],
         "weight": None,
-        "notes": [note.to_dict() for note in one.notes],
+        "notes": [note.to_dict() for note in notes_of(one)],
     }
 
 
@@ -86,13 +94,14 @@ def outlook(current: Round, history: Sequence[Round], positive: list[str] | None
     import hero_eval as hero
 
     doing.say("Trying every method")
+    past = history or None
     try:
-        tried = hero.compare_methods(current, history, positive=positive, progress=doing.step)
+        tried = hero.compare_methods(current, past, positive=positive, progress=doing.step)
     except HeroError as error:
         return Outlook(error=error)
     methods = _tried(tried)
     try:
-        chosen = hero.estimate_rate(current, history, positive=positive, progress=doing.step)
+        chosen = hero.estimate_rate(current, past, positive=positive, progress=doing.step)
     except HeroError as error:
         return Outlook(methods, error=error)
     best: dict[str, Any] = {"method": chosen.method, "why": chosen.why, "refusal": refusal(chosen.findings)}

@@ -19,11 +19,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Where:
-    """Who counts the labels, and with what."""
+    """How tables become rounds: who counts the labels, and with what; which of them count."""
 
     engine: str | None = None
     memory_limit: str | None = None
     spark: str | None = None
+    missing: str | None = None
+    """Answers that count as not given."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
         "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
         "text": data.text,
         **asdict(data.where),
+        "missing": problems.attempt(lambda: names("--missing", data.where.missing)),
     }
 
 
@@ -126,7 +129,8 @@ def _read(path: Path, options: dict[str, Any]) -> Round:
 
 
 def _placed(path: Path, problem: Problem) -> Problem:
-    about_call = problem.message.startswith(("classes=", "engine is", "memory_limit ", "spark ", "engine='spark'"))
+    of_call = ("classes=", "missing names", "engine is", "memory_limit ", "spark ", "engine='spark'")
+    about_call = problem.message.startswith(of_call)
     if about_call or str(path) in problem.message or (path.is_file() and path.name in problem.message):
         return problem
     return Problem(problem.code, f"{path}: {problem.message}")

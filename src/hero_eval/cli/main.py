@@ -88,6 +88,7 @@ def estimate(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -109,8 +110,17 @@ def estimate(
     from hero_eval.cli.inputs import Data, Where
     from hero_eval.gates import Gate
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(current), history or (), column or (), classes, positive, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(current),
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=where,
+    )
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     gate = Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
@@ -149,6 +159,7 @@ def compare(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -179,8 +190,17 @@ def compare(
     from hero_eval.cli.inputs import Data, Where
     from hero_eval.gates import Gate
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(a, b),
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=where,
+    )
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     gate = Gate(fail_below, fail_above)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
@@ -221,6 +241,7 @@ def winrate(
     seed: given.Seed = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -241,8 +262,17 @@ def winrate(
     from hero_eval.cli.inputs import Data, Where
     from hero_eval.gates import Gate
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(current), history or (), column or (), classes, None, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(current),
+        history or (),
+        column or (),
+        classes,
+        None,
+        covariates,
+        text,
+        where=where,
+    )
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     gate = Gate(fail_below, fail_above)
@@ -276,6 +306,7 @@ def moderation(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -294,7 +325,7 @@ def moderation(
     from hero_eval.cli.inputs import Data, Where
     from hero_eval.gates import Gate
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     currents = given.some(current)
     data = Data(
         currents, history or (), column or (), classes, positive, covariates, text, flag, one_positive=True, where=where
@@ -342,6 +373,7 @@ def report(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -361,8 +393,17 @@ def report(
     from hero_eval.cli.inputs import Data, Where
     from hero_eval.gates import Gate
 
-    where = Where(engine, memory_limit, spark)
-    data = Data(given.some(a, b), history or (), column or (), classes, positive, covariates, text, where=where)
+    where = Where(engine, memory_limit, spark, missing)
+    data = Data(
+        given.some(a, b),
+        history or (),
+        column or (),
+        classes,
+        positive,
+        covariates,
+        text,
+        where=where,
+    )
     ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
     stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
     if stored.asked(a):
@@ -402,6 +443,7 @@ def labelers(
     positive: given.Positive = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -412,7 +454,7 @@ def labelers(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     data = Data((), history or (), column or (), classes, positive, one_positive=True, where=where)
     chosen = recorded.FromStore(store, None, question, tuple(from_model or ()), since, before)
     if over_time:
@@ -432,6 +474,7 @@ def check(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -441,7 +484,7 @@ def check(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     actions.check(Data([path], history or (), column or (), classes, positive, where=where), as_json=json)
 
 
@@ -459,6 +502,7 @@ def count(
     covariates: given.Covariates = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     engine: given.Engine = None,
     memory_limit: given.MemoryLimit = None,
     spark: given.Spark = None,
@@ -468,7 +512,7 @@ def count(
     from hero_eval.cli import actions
     from hero_eval.cli.inputs import Data, Where
 
-    where = Where(engine, memory_limit, spark)
+    where = Where(engine, memory_limit, spark, missing)
     actions.count(Data((), rounds, column or (), classes, None, covariates, where=where), output, as_json=json)
 
 
@@ -490,14 +534,15 @@ def backtest(
     positive: given.Positives = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     json: given.AsJson = False,
     markdown: given.AsMarkdown = False,
 ) -> None:
     """How far each method would have been off on past rounds, and how much these drift."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.inputs import Data, Where
 
-    data = Data((), paths, column or (), classes, positive, covariates, text)
+    data = Data((), paths, column or (), classes, positive, covariates, text, where=Where(missing=missing))
     ask = actions.Ask(None, penalty, level, None, cluster)
     actions.backtest(data, ask, method, actions.shape_of(json, markdown))
 

@@ -49,6 +49,15 @@ Classes = Annotated[
         show_default=False,
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help="Answers that count as not given, such as unsure,skip.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
 Positive = Annotated[
     str | None,
     typer.Option(

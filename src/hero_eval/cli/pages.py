@@ -68,11 +68,10 @@ def estimate_facts(result: Estimate) -> list[tuple[str, str]]:
 def how(result: Estimate) -> list[tuple[str, str]]:
     """By which method, from how much, and whether the fit came to rest."""
     report = result.em
-    gold = f"{result.n_gold:,} in history" if result.n_gold else f"none that {result.method} uses"
     facts = [
         ("method", f"{result.method} ({result.why})" if result.why else result.method),
         ("items", f"{result.n_items:,}"),
-        ("gold", gold),
+        ("gold", result.gold_words),
     ]
     if report is not None:
         facts.append(("EM", report.state if report.converged else f"{report.state} (change {report.change:.0e})"))

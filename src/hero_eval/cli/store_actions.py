@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import store_pages as pages
-from hero_eval.cli.inputs import mapping, split
+from hero_eval.cli.inputs import mapping, names, split
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
@@ -37,6 +37,7 @@ class NewRound:
     classes: str | None = None
     positive: str | None = None
     exist_ok: bool = False
+    missing: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `Store.add`."""
@@ -53,6 +54,7 @@ class NewRound:
             "classes": split(self.classes),
             "positive": self.positive,
             "exist_ok": self.exist_ok,
+            "missing": names("--missing", self.missing),
         }
 
 

@@ -49,6 +49,7 @@ def add(
     expert: kept.Experts = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     positive: given.Positive = None,
     exist_ok: kept.ExistOk = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
@@ -70,6 +71,7 @@ def add(
         classes,
         positive,
         exist_ok,
+        missing,
     )
     store_actions.add(store, path, about, as_json=json)
 
@@ -131,6 +133,7 @@ def import_(
     expert: kept.Experts = None,
     column: given.Columns = None,
     classes: given.Classes = None,
+    missing: given.Missing = None,
     positive: given.Positive = None,
     exist_ok: kept.ExistOk = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
@@ -152,6 +155,7 @@ def import_(
         classes,
         positive,
         exist_ok,
+        missing,
     )
     how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run)
     store_actions.import_file(store, file, how, about, as_json=json)

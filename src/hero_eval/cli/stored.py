@@ -83,6 +83,11 @@ def estimate(
     enforce(gate, _numbers(recorded.result))
 
 
+_KEPT = (
+    "--missing has no effect on rounds of the store, whose answers are kept as they were added: give it to hero add."
+)
+
+
 def ask_store(
     command: str, stored: FromStore, data: Data, ask: Ask, other: str | None = None, **extra: Any
 ) -> tuple[hero.Store, Recorded]:
@@ -92,6 +97,8 @@ def ask_store(
     assert stored.round is not None
     if data.columns:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
+    if data.where.missing is not None:
+        raise wrong("E204", _KEPT)
     options = ask.arguments() | {
         "classes": split(data.classes),
         "positive": names("--positive", data.positive),
@@ -150,6 +157,8 @@ def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
     with activity() as doing:
         if data.history:
             return list(read_rounds(data, doing).history or ())
+        if data.where.missing is not None:
+            raise wrong("E204", _KEPT)
         store = _store_instead_of_files(chosen.store)
         doing.say(f"Reading {chosen.store}")
         return [store.read(row, positive=data.positive, classes=split(data.classes)) for row in _fitting(store, chosen)]

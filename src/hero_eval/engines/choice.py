@@ -30,6 +30,9 @@ def open_round(
     if memory_limit is not None and engine not in (None, "duckdb"):
         raise wrong("E204", f"memory_limit belongs to engine='duckdb', not to {engine!r}")
     if is_counts(files["labels"]):
+        if options.missing:
+            message = f"{files['labels']} holds counts, from which no answer can be left out. Leave out missing"
+            raise wrong("E204", message)
         return LargeRound(SavedSource(files["labels"], options), options.name, "saved counts")
     chosen = engine or ("spark" if spark is not None else _by_size(files, memory_limit))
     if chosen == "memory":

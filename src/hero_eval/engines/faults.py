@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +11,9 @@ from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.reading.answers import Answers
-from hero_eval.reading.arrays import Coded
+from hero_eval.reading.arrays import LARGEST, Coded
 from hero_eval.reading.columns import Named, absent, missing_columns, unknown_mappings
-from hero_eval.reading.describe import LABELER_PREFIX
+from hero_eval.reading.describe import LABELER_PREFIX, out_of_proportion
 from hero_eval.reading.frames import Source as Frame
 from hero_eval.reading.options import Options
 from hero_eval.reading.validate import NEEDED
@@ -104,9 +103,9 @@ def item_problems(
     unusable = []
     for key, name in numeric.items():
         place, column = tables[about].column(name), tables[about].columns[name]
-        if math.isinf(facts[f"{key}_min"]) or math.isinf(facts[f"{key}_max"]):
-            message = f"{place} is infinite for some items. Correct these values, or choose another column."
-            unusable.append(Problem("E113", message))
+        if facts[f"{key}_min"] < -LARGEST or facts[f"{key}_max"] > LARGEST:
+            message = f"{place} is infinite or beyond {LARGEST:g} for some items. Correct these values, or "
+            unusable.append(Problem("E113", f"{message}choose another column."))
         elif not is_number(column.type) and str(column.type) != "bool":
             unusable += _not_numeric(session, view(about, (name,)), name, place)
     return problems + (unusable or _weight_problems(tables[about], facts))
@@ -186,8 +185,10 @@ def _not_numeric(session: Session, view: str, name: str, place: str) -> list[Pro
 
 
 def _weight_problems(table: Named, facts: Mapping[str, float]) -> list[Problem]:
-    if "w_n" not in facts or (facts["w_n"] == facts["n_items"] and facts["w_min"] > 0 and facts["w_max"] < math.inf):
+    if "w_n" not in facts:
         return []
+    if facts["w_n"] == facts["n_items"] and facts["w_min"] > 0:
+        return out_of_proportion(table.column("weight"), facts["w_min"], facts["w_max"])
     missing, whole = facts["n_items"] - facts["w_n"], facts["n_items"]
     message = (
         f"{table.column('weight')} is missing for {missing:.0f} of {whole:.0f} items; the others are from "

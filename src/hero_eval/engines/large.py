@@ -5,6 +5,8 @@ It goes wherever a round goes. What asks for its items one by one is refused wit
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +22,8 @@ from hero_eval.reading.columns import absent
 from hero_eval.reading.values import count_of
 from hero_eval.round import Round
 
+MANY_PATTERNS = 20
+"""Rounds with at least so many answer patterns have the same number of items of each only if they are the same."""
 _BY_ITEM = frozenset({"item_ids", "label_item", "label_labeler", "label_answer", "gold", "weight"})
 
 
@@ -39,12 +43,13 @@ class LargeRound(Round):
         self.classes_given = source.classes
         self.positive = source.positive
         self._default = covariates
+        self._remarks: tuple[Finding, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         if name == "notes":
             if not self.source.stays:
                 self.tally()  # what is noteworthy is known once the items were counted
-            return self.source.notes()
+            return (*self.source.notes(), *self._remarks)
         if name in _BY_ITEM:
             self._refuse(f"its {name} one by one")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -95,6 +100,40 @@ class LargeRound(Round):
     def select(self, mask: Any) -> Round:
         del mask
         self._refuse("some of its items")
+
+    def holds_same_as(self, other: Round) -> bool:
+        """Whether both are read from the same files, or have the same number of items of every answer pattern.
+
+        Of few patterns equal numbers may be chance; to compare the items themselves would take both rounds anew.
+        """
+        if self is other:
+            return True
+        if not isinstance(other, LargeRound):
+            return False
+        mine, theirs = (getattr(one.source, "files", None) for one in (self, other))
+        if mine is not None and mine == theirs:
+            return True
+        if self.source.stays or other.source.stays or (self.labelers, self.values) != (other.labelers, other.values):
+            return False
+        one, two = self.tally(), other.tally()
+        if one.n_rows < MANY_PATTERNS or one.n_rows != two.n_rows:
+            return False
+        return all(
+            np.array_equal(getattr(one, name), getattr(two, name)) for name in ("cells", "ends", "gold", "items")
+        )
+
+    def noted(self, finding: Finding) -> Round:
+        same = copy.copy(self)
+        same._remarks = (*self._remarks, finding)
+        return same
+
+    def respelled(self, spelling: Mapping[str, str]) -> Round:
+        old, new = next(iter(spelling.items()))
+        raise wrong(
+            "E205",
+            f"round {self.name!r}, counted by {self.engine}, spells {old!r} what another round spells {new!r}. "
+            "Give all rounds the same classes",
+        )
 
     def without_gold(self) -> Round:
         return LargeRound(HiddenGold(self.source), self.name, self.engine, self._default)

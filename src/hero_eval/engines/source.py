@@ -35,8 +35,8 @@ from hero_eval.engines.words import plan_words
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding
 from hero_eval.model.moments import Forms, Moments
-from hero_eval.model.patterns import Floats, Ints
-from hero_eval.reading.answers import Answers, agree_on_answers
+from hero_eval.model.patterns import Floats, Ints, sum_by
+from hero_eval.reading.answers import Answers, agree_on_answers, answer_notes, misspelled
 from hero_eval.reading.arrays import Coded, encode_answers, encode_ids
 from hero_eval.reading.columns import Named, rename
 from hero_eval.reading.frames import Source as Frame
@@ -61,6 +61,9 @@ class Look:
     n_empty: int
     golds: Any
     """The distinct gold values as they stand, with their `code`; None without gold."""
+    n_aside: int = 0
+    """How many of the empty ones hold an answer that was to count as not given."""
+    notes: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,25 +168,31 @@ class SqlSource:
         if not seen.num_rows:
             raise wrong("E105", f"{labels.name} has a header but no rows. Give at least one row.")
         keep = frozenset(self.options.class_texts)
-        people, spoken = encode_ids(seen["labeler"]), encode_answers(seen["label"], keep)
+        people = encode_ids(seen["labeler"])
+        spoken = encode_answers(seen["label"], keep, self.options.missing)
         times = floats(seen["n"])
         usable = (people.codes >= 0) & (spoken.codes >= 0)
         if not usable.any():
             raise wrong("E119", f"{labels.column('label')} is empty in all rows. Give at least one label.")
         golds, gold = self._look_at_gold(keep)
         problems: list[Problem] = []
-        texts = gold.list_texts() if gold is not None else []
-        answers = agree_on_answers(spoken.list_texts(), texts, self.options, complete=True, problems=problems)
+        gold_times = None if gold is None else floats(golds["n"])
+        answers = agree_on_answers(
+            _times(spoken, times), _times(gold, gold_times), self.options, complete=True, problems=problems
+        )
+        problems += misspelled(labels.column("label"), answers, spoken, times)
         problems += nameless_rows(labels, people, spoken, times, float(floats(seen["lost"]).sum()))
         problems += outside_classes(labels.column("label"), spoken, answers.of_label(spoken.codes), times, answers)
         if gold is not None:
             codes = answers.of_gold(gold.codes)
             place = self._tables[self._home_of_gold or "gold"].column("gold")
-            problems += outside_classes(place, gold, codes, floats(golds["n"]), answers)
+            assert gold_times is not None
+            problems += outside_classes(place, gold, codes, gold_times, answers)
             golds = golds.select(["gold"]).append_column("code", [codes]).filter(codes >= 0)
         if problems:
             raise InputError(problems)
-        return _look(seen, people, spoken, answers, usable, golds)
+        notes = answer_notes(answers, spoken, gold, times, gold_times)
+        return _look(seen, people, spoken, answers, usable, golds, notes)
 
     @property
     def _no_id(self) -> str:
@@ -196,7 +205,7 @@ class SqlSource:
         if home is None:
             return None, None
         seen = self.session.query(f"SELECT gold, count(*) AS n FROM {self._view(home, ('gold',))} AS t GROUP BY gold")
-        return seen, encode_answers(seen["gold"], keep)
+        return seen, encode_answers(seen["gold"], keep, self.options.missing)
 
     # SQL
 
@@ -400,10 +409,10 @@ class SqlSource:
             )
         if unlabelled:
             found.append(Finding("F102", f"items without labels were set aside: {unlabelled}", {"count": unlabelled}))
-        if self.look.n_empty:
-            message = f"rows without a label were ignored: {self.look.n_empty}"
-            found.append(Finding("F103", message, {"count": self.look.n_empty}))
-        return tuple(found)
+        empty = self.look.n_empty - self.look.n_aside
+        if empty:
+            found.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))
+        return (*found, *self.look.notes)
 
     def grams(self, covariates: Names, labelers: Names | None, forms: Forms) -> Floats:
         tally = self.tally(covariates, labelers)
@@ -516,7 +525,17 @@ def _as(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
 
 
-def _look(seen: Any, people: Coded, spoken: Coded, answers: Answers, usable: Any, golds: Any) -> Look:
+def _times(coded: Coded | None, times: Floats | None) -> dict[str, float]:
+    """How often each text was said, where a row stands for several."""
+    if coded is None or times is None:
+        return {}
+    texts, known = coded.list_texts(), coded.codes >= 0
+    return dict(zip(texts, sum_by(coded.codes[known], times[known], len(texts)).tolist(), strict=True))
+
+
+def _look(
+    seen: Any, people: Coded, spoken: Coded, answers: Answers, usable: Any, golds: Any, notes: tuple[Finding, ...]
+) -> Look:
     active = np.unique(people.codes[usable])
     rank = np.full(len(people.texts) + 1, -1, np.int64)
     rank[active] = np.arange(len(active))
@@ -530,6 +549,8 @@ def _look(seen: Any, people: Coded, spoken: Coded, answers: Answers, usable: Any
         n_rows=int(times.sum()),
         n_empty=int(times[spoken.codes < 0].sum()),
         golds=golds,
+        n_aside=int(sum(times[rows].sum() for rows in spoken.aside.values())),
+        notes=notes,
     )
 
 

@@ -6,11 +6,14 @@ import numpy as np
 
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.methods.stage_b import weak_finding
+from hero_eval.methods.stage_b import unknown_finding, weak_finding
 from hero_eval.model.history import HistoryFit, fit_without_gold
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats
 from hero_eval.model.score import edge_point, relative_likelihood, scores
+
+NOTHING_KNOWN = 0.5
+"""A standard error of a rate, of which the range is 1 wide, from which on nothing is known of it."""
 
 
 def _fit(evidence: Evidence) -> HistoryFit:
@@ -30,12 +33,17 @@ def dawid_skene(evidence: Evidence) -> Fit:
     psi = scores(likelihood, found)
     curvature = (psi * patterns.counts[:, None]).T @ psi / patterns.total
     known = patterns.to_items(psi @ np.linalg.pinv(curvature, hermitian=True)) / patterns.total
-    influence = fitted.information.item_influence(fitted.information.solve(_rate_gradient(evidence.n_classes, fitted)))
+    gradient = _rate_gradient(evidence.n_classes, fitted)
+    direction = fitted.information.solve(gradient)
+    influence = fitted.information.item_influence(direction)
     finding = Finding(
         "F308", "dawid_skene learns its labelers from the current round alone; no gold anchors the classes"
     )
     on_edge = bool(found.min() <= evidence.em.clip * 1.001)
     found_weak = [weak_finding("the labels alone do not pin the labelers down")] if fitted.information.is_weak else []
+    if not on_edge and not _pinned(gradient, direction):
+        influence, known = np.full_like(influence, np.nan), np.full_like(known, np.nan)
+        found_weak = [unknown_finding("the labels alone do not tell the rate: every rate fits them about as well")]
     return Fit(
         found,
         edge_point(found, patterns.total) if on_edge else found,
@@ -47,6 +55,16 @@ def dawid_skene(evidence: Evidence) -> Fit:
         report=fitted.report,
         findings=(finding, *found_weak),
     )
+
+
+def _pinned(gradient: Floats, direction: Floats) -> bool:
+    """Whether the curvature of the likelihood tells the rates from each other at all.
+
+    Along a flat direction the items' scores are 0, so that their influences say "no error" where the error is without
+    bound. The inverse of the information says it.
+    """
+    errors = np.sqrt(np.maximum(np.einsum("pk,pk->k", gradient, direction), 0.0))
+    return bool((errors < NOTHING_KNOWN).all())
 
 
 def _rate_gradient(n_classes: int, fitted: HistoryFit) -> Floats:

@@ -1,19 +1,20 @@
 """HERO-1: the rate that best explains the current labels, given what history taught about their labelers.
 
-Anchored EM on history (stage A), then the root of the current round's score (stage B; paper, section 3.2).
+Anchored EM on history (stage A), then the root of the current round's score (stage B; paper, section 3.2). Without a
+history that has gold, the current round's own gold anchors the EM on that round, and the root is its class weight.
 """
 
 from __future__ import annotations
 
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.methods.stage_b import carried_fit, carry
+from hero_eval.methods.stage_b import carried_by, carried_fit
 from hero_eval.model.patterns import Floats
 
 
 def rates(evidence: Evidence) -> Floats:
-    return carry(evidence.current, evidence.anchored).root.rates
+    return carried_by(evidence, evidence.anchored).root.rates
 
 
-@method("hero1", "anchored EM on history, carried to the current round", rates, needs=("history gold",))
+@method("hero1", "anchored EM on history, carried to the current round", rates, needs=("gold",))
 def hero1(evidence: Evidence) -> Fit:
-    return carried_fit(carry(evidence.current, evidence.anchored))
+    return carried_fit(carried_by(evidence, evidence.anchored))

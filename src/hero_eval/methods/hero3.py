@@ -172,6 +172,11 @@ def _fitted(evidence: Evidence) -> Fitted:
     return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready, evidence.alone)
 
 
+def fitted_levels(evidence: Evidence) -> LevelFit:
+    """The model as HERO-3 fits it, for others who predict by it."""
+    return _fitted(evidence).fit
+
+
 def _ready(wide: Wide) -> Covariates:
     columns = wide.covariates
     assert columns is not None
@@ -355,7 +360,7 @@ def _influences(fitted: Fitted, direct: Floats, gradient: Floats) -> Floats:
     "hero3",
     "History and current fitted together: labelers may err together, rounds may drift, new labelers count",
     rates,
-    needs=("history gold",),
+    needs=("gold",),
     takes=("covariates", "all labelers", "current gold"),
 )
 def hero3(evidence: Evidence) -> Fit:
@@ -377,7 +382,7 @@ def hero3(evidence: Evidence) -> Fit:
         rates=found,
         inside=_inside(found, n_items),
         current=by_item[n_history:],
-        history=by_item[:n_history],
+        history=by_item[:n_history] if wide.past else None,
         paper=fit.rows.patterns.to_items(measured.direct)[n_history:],
         on_edge=edge,
         on_all=True,
@@ -415,7 +420,7 @@ def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, 
         found.append(Finding("F204", message, {"levels": fit.shape.n_levels}))
     if wide.n_strangers:
         found.append(_stranger_finding(fit, wide))
-    if not between.drift.known:
+    if wide.past and not between.drift.known:
         found.append(_unknown_drift(measured, between.drift))
     if excess > 0 and np.sqrt(between.own.max()) > 0.01:
         message = (

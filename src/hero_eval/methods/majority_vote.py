@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.methods.stage_b import unknown_finding
 from hero_eval.model.em import vote_counts
 from hero_eval.model.patterns import Floats
 from hero_eval.model.score import edge_point
@@ -29,5 +32,8 @@ def majority_vote(evidence: Evidence) -> Fit:
     influence = patterns.to_items(shares - won)[:, 1:] / patterns.total
     on_edge = bool((won <= 0).any())
     inside = edge_point(won, patterns.total) if on_edge else won
-    finding = Finding("F308", "majority_vote has no gold to correct its labelers' common errors")
-    return Fit(won, inside, influence, None, influence, on_edge=on_edge, on_all=True, findings=(finding,))
+    found = [Finding("F308", "majority_vote has no gold to correct its labelers' common errors")]
+    if not on_edge and (shares == 1.0 / evidence.n_classes).all():
+        influence = np.full_like(influence, np.nan)  # no item speaks for any class, so that none would move the rate
+        found.append(unknown_finding("every item is a tie between all classes, so that the votes tell nothing"))
+    return Fit(won, inside, influence, None, influence, on_edge=on_edge, on_all=True, findings=tuple(found))

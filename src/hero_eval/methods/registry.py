@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from hero_eval.model.between import Between
     from hero_eval.model.levels import LevelFit
 
-Need = Literal["history gold", "covariates"]
-Take = Literal["covariates", "all labelers", "current gold"]
+Need = Literal["gold", "history gold", "current gold", "covariates"]
+"""`gold` is history's, or that of the current round where history has none."""
+Take = Literal["covariates", "all labelers", "current gold", "history"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Wide:
 
     @property
     def history_weight(self) -> Floats:
-        return np.concatenate([one.item_weight for one in self.past])
+        return np.concatenate([np.zeros(0), *(one.item_weight for one in self.past)])
 
     @property
     def history_times(self) -> Floats | None:
@@ -94,9 +95,11 @@ class CountedCovariates:
 class Evidence:
     """All that a method may use.
 
-    `current` holds the labels of labelers that history knows, `current_all` every label of the current round. `alone`
-    tells that this is a whole round, and the only one that is asked about: parts of a round differ from history because
-    they are parts, and two rounds of the same labelers differ from it by the same drift.
+    `current` holds the labels of labelers that history knows, `current_all` every label of the current round. Without
+    a history that has gold the current round is its own: labelers are known by its gold, and `current` has every label,
+    its items weighted by their known probabilities of having gold, which `current_all` leaves out. `alone` tells that
+    this is a whole round, and the only one that is asked about: parts of a round differ from history because they are
+    parts, and two rounds of the same labelers differ from it by the same drift.
     """
 
     n_classes: int
@@ -116,18 +119,21 @@ class Evidence:
     over_both: bool = False
     alone: bool = True
 
+    @property
+    def learned_from(self) -> Patterns:
+        """What reliabilities are learned from: history, or the current round where its own gold is all there is."""
+        return self.current if self.history is None else self.history
+
     @cached_property
     def anchored(self) -> HistoryFit:
-        """History's reliabilities by anchored EM, fitted once however many methods ask."""
+        """Reliabilities by anchored EM, fitted once however many methods ask."""
         if self.given is not None:
             return self.given
-        assert self.history is not None
-        return fit_anchored(self.history, self.n_classes, self.em, self.progress, self.warm, self.shrinkage)
+        return fit_anchored(self.learned_from, self.n_classes, self.em, self.progress, self.warm, self.shrinkage)
 
     @cached_property
     def gold_only(self) -> HistoryFit:
-        assert self.history is not None
-        return fit_gold_proportions(self.history, self.n_classes)
+        return fit_gold_proportions(self.learned_from, self.n_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +142,8 @@ class Fit:
 
     rates (K,); inside (K,) the same, or just off the edge where the rates lie on it; current (n, K-1); history
     (N, K-1) or None; by_mean (N, K-1): what of history's goes through the mean of its covariates; paper (n, K-1): the
-    influence with reliabilities taken as known. `on_all` tells that n counts the items of `current_all`.
+    influence with reliabilities taken as known. `on_all` tells that n counts the items of `current_all`. `edge_items`
+    is by how many items seen outright a rate on the edge is known, where those are fewer than the round's.
     """
 
     rates: Floats
@@ -152,6 +159,7 @@ class Fit:
     levels: LevelFit | None = None
     over_both: bool = False
     by_mean: Floats | None = None
+    edge_items: float | None = None
 
 
 @dataclass(frozen=True)
@@ -172,13 +180,28 @@ class Method:
     @property
     def on_all(self) -> bool:
         """Whether every labeled item of the current round counts, whoever labeled it."""
-        return "history gold" not in self.needs or "all labelers" in self.takes
+        return not self.uses_history or "all labelers" in self.takes
+
+    @property
+    def uses_history(self) -> bool:
+        """Whether history's gold has a say where there is any."""
+        return "gold" in self.needs or "history gold" in self.needs or "history" in self.takes
+
+    @property
+    def uses_own_gold(self) -> bool:
+        """Whether the current round's gold can stand in for a history that has none."""
+        return "gold" in self.needs or self.by_design
+
+    @property
+    def by_design(self) -> bool:
+        """Whether the interval rests on the current round's gold being random, not on what is known of labelers."""
+        return "current gold" in self.needs
 
 
 METHODS: dict[str, Method] = {}
 ANCHORED = ("hero1", "hero2")
 """The methods that rest on the anchored EM of history, and so on one joint likelihood with it."""
-_MODULES = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2", "hero3")
+_MODULES = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2", "hero3", "ppi", "balanced")
 
 
 Run = Callable[[Evidence], Fit]

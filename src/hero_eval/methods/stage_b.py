@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hero_eval.findings import Finding
-from hero_eval.methods.registry import Fit
+from hero_eval.methods.registry import Evidence, Fit
 from hero_eval.model.history import HistoryFit
 from hero_eval.model.influence import rates_gradient, rates_information
 from hero_eval.model.latent import class_log_likelihood
@@ -17,12 +17,16 @@ from hero_eval.model.score import Root, edge_point, relative_likelihood, scores,
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The current round seen through history's reliabilities: likelihood (P, K) and the HERO-1 root."""
+    """The current round seen through reliabilities: likelihood (P, K) and the HERO-1 root.
+
+    `own`: they were learned from this round's gold, and its items with gold are of the class that it says.
+    """
 
     patterns: Patterns
     learned: HistoryFit
     likelihood: Floats
     root: Root
+    own: bool = False
 
     @property
     def inside(self) -> Floats:
@@ -57,6 +61,8 @@ class Carried:
     def gradient(self, rates: Floats, row_weights: Floats) -> Floats:
         """d/d(reliability) of sum(row_weights * psi), a free vector."""
         at = self.learned.information.at
+        if self.own:  # what gold says of an item is the same whatever the labelers are like
+            row_weights = np.where((self.patterns.gold >= 0)[:, None], 0.0, row_weights)
         return rates_gradient(self.patterns, self.learned.latent, at, rates, row_weights)
 
     def mean_gradients(self, rates: Floats) -> Floats:
@@ -71,19 +77,37 @@ def carry(current: Patterns, learned: HistoryFit) -> Carried:
     return Carried(current, learned, likelihood, solve_rates(likelihood, current.counts))
 
 
+def carry_own(current: Patterns, learned: HistoryFit) -> Carried:
+    """The same where the reliabilities are those of this round, learned from its own gold."""
+    likelihood = relative_likelihood(class_log_likelihood(current, learned.latent))
+    known = current.gold >= 0
+    seen = relative_likelihood(np.log(np.maximum(np.eye(likelihood.shape[1])[current.gold], 1e-300)))
+    likelihood = np.where(known[:, None], seen, likelihood)
+    return Carried(current, learned, likelihood, solve_rates(likelihood, current.counts), own=True)
+
+
+def carried_by(evidence: Evidence, learned: HistoryFit) -> Carried:
+    """The current round through what `learned` says: history's, or its own where there is none."""
+    return (carry_own if evidence.history is None else carry)(evidence.current, learned)
+
+
 def carried_fit(carried: Carried) -> Fit:
-    """HERO-1's rates with the influence of both rounds: current items directly, history's through the reliabilities."""
+    """HERO-1's rates with the influence of both rounds: current items directly, history's through the reliabilities.
+
+    Where there is no history, the current items have both, added up.
+    """
     inside = carried.inside
     inverse = carried.inverse_information(inside)
     psi = carried.psi(inside)
     psi = psi - carried.patterns.counts @ psi / carried.patterns.total  # nonzero only off an edge
     current = carried.patterns.to_items(psi @ inverse) / carried.patterns.total
     direction = carried.learned.information.solve(carried.mean_gradients(inside)) @ inverse
+    learned = carried.learned.information.item_influence(direction)
     return Fit(
         rates=carried.root.rates,
         inside=inside,
-        current=current,
-        history=carried.learned.information.item_influence(direction),
+        current=current + learned if carried.own else current,
+        history=None if carried.own else learned,
         paper=current,
         on_edge=carried.root.on_edge,
         report=carried.learned.report,
@@ -112,3 +136,7 @@ def fit_findings(carried: Carried) -> tuple[Finding, ...]:
 
 def weak_finding(what: str) -> Finding:
     return Finding("F303", f"{what}; the interval is only indicative", {"why": what})
+
+
+def unknown_finding(what: str) -> Finding:
+    return Finding("F303", f"{what}; the interval is the whole range", {"why": what})

@@ -28,7 +28,7 @@ from hero_eval.model.levels import LevelFit, answer_logs
 from hero_eval.model.patterns import Bools, Floats, Ints
 
 SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5])
-SIZE_SCALE = 1.0  # of the half-normal prior
+SIZE_SCALE = 0.8  # of the half-normal prior: chosen on real rounds, a set left out at a time (docs/real-rounds.md)
 TYPICAL = 0.5  # of drifts, and of moves of the rates, where one past round shows neither
 DRIFT_FREEDOM = 5.0  # rounds now and then drift farther than a normal distribution would have it
 _NUDGE = 1e-4
@@ -44,11 +44,13 @@ _UNSEEN_STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Of the common part: grid of standard deviations on the class-logit scale, their weights, rounds with gold."""
+    """Of the common part: grid of standard deviations on the class-logit scale, their weights, rounds with gold, and
+    the degrees of freedom of a drift of given size."""
 
     sizes: Floats
     weights: Floats
     n_rounds: int
+    freedom: float = DRIFT_FREEDOM
 
     @property
     def known(self) -> bool:
@@ -87,11 +89,12 @@ def learn_drift(fit: LevelFit) -> Drift:
     """The posterior of the drift's size, from the gold of past rounds, and of the current one if it has any.
 
     One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
-    drift that they share, and there is none.
+    drift that they share, and there is none. A round that has only its own gold is read by that, and has drifted from
+    nothing.
     """
     rows = fit.rows
     n_past = len(np.unique(rows.round[rows.known & ~rows.is_current]))
-    if n_past < 2 and fit.shape.n_levels == 0:
+    if n_past == 0 or (n_past < 2 and fit.shape.n_levels == 0):
         return no_drift(n_past)
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     heights = np.zeros(len(SIZES))
@@ -124,10 +127,10 @@ def no_drift(n_rounds: int) -> Drift:
     return Drift(np.zeros(1), np.ones(1), n_rounds)
 
 
-def drift_of(heights: Floats, n_rounds: int) -> Drift:
+def drift_of(heights: Floats, n_rounds: int, scale: float = SIZE_SCALE, freedom: float = DRIFT_FREEDOM) -> Drift:
     """The posterior of the sizes, from the log-likelihood of each and the half-normal prior."""
-    joint = heights - 0.5 * (SIZES / SIZE_SCALE) ** 2 + np.log(np.gradient(SIZES))
-    return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds)
+    joint = heights - 0.5 * (SIZES / scale) ** 2 + np.log(np.gradient(SIZES))
+    return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds, freedom)
 
 
 def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
@@ -149,9 +152,9 @@ def shifted(shares: Floats, shift: Floats) -> Floats:
     return np.exp(log_shares(logits, axis=1))
 
 
-def drift_steps(n_steps: int) -> Floats:
+def drift_steps(n_steps: int, freedom: float = DRIFT_FREEDOM) -> Floats:
     """(n_steps,): a drift of size 1, in steps of equal probability."""
-    steps: Floats = special.stdtrit(DRIFT_FREEDOM, (np.arange(n_steps) + 0.5) / n_steps)
+    steps: Floats = special.stdtrit(freedom, (np.arange(n_steps) + 0.5) / n_steps)
     return steps
 
 
@@ -260,6 +263,8 @@ def own_moves(fit: LevelFit) -> tuple[Floats, Floats]:
 
 def own_excess(fit: LevelFit) -> tuple[float, float]:
     """By how much the variance of the current labelers' own moves exceeds that of past rounds, and the latter."""
+    if fit.rows.n_rounds == 1:
+        return 0.0, 0.0
     moves, variances = own_moves(fit)
     if fit.rows.n_rounds == 2:
         apart = _own_variance(moves[1] - moves[0], variances[1] + variances[0])

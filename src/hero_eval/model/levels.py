@@ -51,7 +51,6 @@ PRICE = 2.0  # of a parameter, in log-likelihood: between Akaike's 1 and what a 
 ROUND_SD = 1.0
 CLASS_SD = 10.0  # of a class's intercept around 0
 CLASS_SPREAD = 2.0  # of a class's slope around the labelers' mean, in standard deviations of theirs
-LOOSE_SD = 5.0  # of the logits of labelers whom history knows, with one component a class: closer priors bias the rate
 NOISE_RATIO = 1.0 / 3.0
 DENSE_LIMIT = 2_500
 _SCALE = 3.0

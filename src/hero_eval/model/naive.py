@@ -20,7 +20,8 @@ answers:
 `labels` is an integer matrix (items, labelers) with -1 where there is no label, `gold` an integer for each
 item with -1 where it is unknown. `weights` may have any scale: they are brought to mean 1 here. Likelihoods
 are plain products, as printed in the paper: they hold for some hundred labels an item, then they underflow.
-HERO-3 is not the paper's: `level_joint` and `level_log_prior` are its model, item by item.
+PPI and HERO-3 are not the paper's: `ppi` takes its predictions as they are; `level_joint` and
+`level_log_prior` are HERO-3's model, item by item.
 """
 
 from __future__ import annotations
@@ -344,6 +345,49 @@ def _best_means_height(
     slope = np.array([(cost(start + e) - cost(start - e)) / 2.0 for e in each])  # exact: the cost is a parabola
     bend = np.array([[cost(e + f) - cost(e - f) - cost(f - e) + cost(-e - f) for f in each] for e in each]) / 4.0
     return -cost(-np.linalg.solve(bend, slope))
+
+
+def ppi(
+    predictions: Floats,
+    gold: Integers,
+    weights: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+) -> tuple[Floats, Floats, float]:
+    """Prediction-powered rates (K,), their covariance (K, K) and the power, by sums over items one at a time.
+
+    Items with gold count as their weight over the probability that they had of being given gold. The power is the
+    slope of gold on prediction, classes taken together, less twice what its own error explains of it, between 0 and 1.
+    """
+    n_items, n_classes = predictions.shape
+    unit = _mean_one(weights, n_items) / n_items
+    chance = np.ones(n_items) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+    known = [i for i in range(n_items) if gold[i] >= 0]
+    mass = sum(unit[i] / chance[i] for i in known)
+    part = {i: unit[i] / chance[i] / mass for i in known}
+    seen = {i: np.eye(n_classes)[gold[i]] for i in known}
+    mean_seen = np.sum([part[i] * seen[i] for i in known], axis=0)
+    mean_foreseen = np.sum([part[i] * predictions[i] for i in known], axis=0)
+    together = sum(part[i] ** 2 * float((seen[i] - mean_seen) @ (predictions[i] - mean_foreseen)) for i in known)
+    spread = sum(part[i] ** 2 * float(np.sum((predictions[i] - mean_foreseen) ** 2)) for i in known)
+    power = 0.0
+    if len(known) < n_items and len(known) > 2 and spread > 0 and together > 0:
+        slope = together / spread
+        rest = sum(
+            part[i] ** 2 * float(np.sum((seen[i] - mean_seen - slope * (predictions[i] - mean_foreseen)) ** 2))
+            for i in known
+        ) / (len(known) - 2)
+        power = min(1.0, slope * max(0.0, 1.0 - 2.0 * rest / spread / slope**2))
+    overall = np.sum([unit[i] * predictions[i] for i in range(n_items)], axis=0)
+    correction = np.sum([part[i] * (seen[i] - power * predictions[i]) for i in known], axis=0)
+    free = len(known) - (2 if power > 0 else 1)
+    covariance = np.zeros((n_classes, n_classes))
+    for i in range(n_items):
+        pull = unit[i] * power * (predictions[i] - overall)
+        if i in part:
+            away = part[i] * (seen[i] - power * predictions[i] - correction)
+            pull = pull + math.sqrt(len(known) / free) * away
+        covariance += np.outer(pull, pull)
+    return power * overall + correction, covariance, power
 
 
 def influence_by_refit(

@@ -65,7 +65,8 @@ class Pooling:
         moved = np.matmul(self.precision, each)
         out = np.zeros((self.n_groups, *moved.shape[1:]))
         np.add.at(out, self.groups, moved)
-        return out.reshape(-1, moved.shape[2])
+        flat: Floats = out.reshape(-1, moved.shape[2])
+        return flat
 
     def scatter(self, means: Floats) -> Floats:
         """U m (J, w, c) of m (G w, c)."""
@@ -75,12 +76,18 @@ class Pooling:
 
     def means(self, answers: Floats) -> Floats:
         """(J, w): the mean of each labeler's group that suits these answers (J, w) best."""
-        found = np.linalg.solve(self.inner, self.gather(answers[:, :, None]))
-        return found.reshape(self.n_groups, -1)[self.groups]
+        found: Floats = self._solve(self.gather(answers[:, :, None])).reshape(self.n_groups, -1)[self.groups]
+        return found
+
+    def _solve(self, right: Floats) -> Floats:
+        """A^-1 x."""
+        out: Floats = np.linalg.solve(self.inner, right).astype(np.float64)
+        return out
 
     def slope(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
-        return -np.einsum("ja,jab->jb", answers - self.means(answers), self.precision)
+        out: Floats = -np.einsum("ja,jab->jb", answers - self.means(answers), self.precision)
+        return out
 
     def height(self, answers: Floats) -> float:
         """The log-prior, up to a constant."""
@@ -89,13 +96,13 @@ class Pooling:
     def shared(self, vector: Floats) -> Floats:
         """U A^-1 U' x  of a flat vector (J w,): what free means take from the precision."""
         each = vector.reshape(len(self.precision), -1, 1)
-        return self.scatter(np.linalg.solve(self.inner, self.gather(each))).ravel()
+        return self.scatter(self._solve(self.gather(each))).ravel()
 
     def covariance(self, pull: Floats) -> Floats:
         """(c, c): x' (diag(P) - U A^-1 U') x  of x (J, w, c)."""
         gathered = self.gather(pull)
         own = np.einsum("jac,jab,jbd->cd", pull, self.precision, pull)
-        out: Floats = own - gathered.T @ np.linalg.solve(self.inner, gathered)
+        out: Floats = own - gathered.T @ self._solve(gathered)
         return out
 
     def solve(self, hessian: Floats, right: Floats) -> Floats:
@@ -118,7 +125,7 @@ class Pooling:
         stacked = np.zeros((n_labelers, width, self.n_groups, width))
         stacked[np.arange(n_labelers), :, self.groups] = self.precision
         flat = stacked.reshape(n_labelers * width, -1)
-        out: Floats = flat @ np.linalg.solve(self.inner, flat.T)
+        out: Floats = flat @ self._solve(flat.T)
         return out
 
 
@@ -158,7 +165,8 @@ def overdispersion(sums: Floats, squares: Floats) -> Floats:
     scale = np.sqrt(np.maximum(np.diag(weight), 1e-300))
     sure = pairs / scale - _CHANCE * np.sqrt(2.0)  # labelers that do not differ give pairs of standard error sqrt(2)
     found, _ = optimize.nnls(weight / np.outer(scale, scale), sure)
-    return np.clip(found / scale, LEAST_SPREAD, MOST_SPREAD)
+    out: Floats = np.clip(found / scale, LEAST_SPREAD, MOST_SPREAD)
+    return out
 
 
 def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Floats) -> Floats:
@@ -175,4 +183,5 @@ def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Fl
     typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
     apart = np.diag(covariance) * typical >= 1.0
     covariance = np.where(np.outer(apart, apart), covariance, 0.0)
-    return covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))
+    out: Floats = covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))
+    return out

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from hero_eval.model.between import DRIFT_FREEDOM, SIZES, Drift, drift_of, gold_rows, left_of, no_drift, peak
+from hero_eval.model.between import SIZES, Drift, drift_of, gold_rows, left_of, no_drift, peak
 from hero_eval.model.levels import LevelFit
 from hero_eval.model.patterns import Floats, Ints
 
@@ -28,9 +28,7 @@ COMMON_SCALE = 0.5
 """Of the half-normal prior of the common part, on the class-logit scale. The own part has the prior of single rounds'
 drift (`between.drift_of`). This one is smaller, so that what pairs leave open counts as own, and an interval is rather
 too long."""
-_COARSE: Floats = SIZES[::2]  # of the common part: own times common sizes are fits enough
 _FREE = 1e-4  # the precision of the shifts' mean
-_TAILS = DRIFT_FREEDOM / (DRIFT_FREEDOM - 2.0)  # the variance of a drift of size 1, which has t's tails as in `between`
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,21 +68,16 @@ def learn_shared_drift(seen: GoldShares, batch: Ints, alone: Drift) -> SharedDri
     n_pairs = int((sizes * (sizes - 1) // 2).sum())
     if n_pairs == 0:
         return SharedDrift(alone, no_drift(len(names)), False, 0)
+    blank = np.zeros(len(SIZES))
     if len(sizes) == 1:
         heights = np.array([_height(seen, [number], [size]) for size in SIZES])
-        return SharedDrift(drift_of(heights, len(names)), _common(np.zeros(len(_COARSE)), 1), True, n_pairs)
+        return SharedDrift(drift_of(heights, len(names)), drift_of(blank, 1, COMMON_SCALE), True, n_pairs)
     grouped = of_round[number]
-    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in _COARSE] for own in SIZES])
-    own_prior, common_prior = drift_of(np.zeros(len(SIZES)), 0), _common(np.zeros(len(_COARSE)), 0)
-    by_own = logsumexp(joint + np.log(common_prior.weights), axis=1)
-    by_common = logsumexp(joint + np.log(own_prior.weights)[:, None], axis=0)
-    return SharedDrift(drift_of(by_own, len(names)), _common(by_common, len(sizes)), True, n_pairs)
-
-
-def _common(heights: Floats, n_batches: int) -> Drift:
-    """The posterior of the common part's size, from the log-likelihood of each."""
-    joint = heights - 0.5 * (_COARSE / COMMON_SCALE) ** 2 + np.log(np.gradient(_COARSE))
-    return Drift(_COARSE, np.exp(joint - logsumexp(joint)), n_batches)
+    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in SIZES] for own in SIZES])
+    priors = drift_of(blank, 0), drift_of(blank, 0, COMMON_SCALE)
+    own, common = (np.log(prior.weights) for prior in priors)
+    by_own, by_common = logsumexp(joint + common, axis=1), logsumexp(joint + own[:, None], axis=0)
+    return SharedDrift(drift_of(by_own, len(names)), drift_of(by_common, len(sizes), COMMON_SCALE), True, n_pairs)
 
 
 def _height(seen: GoldShares, numbers: Sequence[Ints], sizes: Sequence[float]) -> float:
@@ -110,7 +103,8 @@ class Side:
     def pull(self, along: Floats, part: Drift) -> Floats:
         """(K-1,): how far a drift of one standard deviation moves  along . rates[1:], in each direction."""
         sizes = left_of(part.sizes, self.information)
-        deviation = float(np.sqrt(_TAILS * (part.weights @ sizes**2)))
+        tails = 1.0 / (1.0 - 2.0 / part.freedom)  # the variance of a drift of size 1: it has the tails of Student's t
+        deviation = float(np.sqrt(tails * (part.weights @ sizes**2)))
         out: Floats = self.slopes.T @ along * deviation
         return out
 

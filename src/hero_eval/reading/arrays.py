@@ -6,18 +6,20 @@ the distinct values only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.reading.values import BINARY, MISSING, answer_text, number, number_text, plain_text
+from hero_eval.reading.values import BINARY, MISSING, answer_text, fold, number, number_text, plain_text
 
 Codes = NDArray[np.int64]
 Column = Any  # a pyarrow ChunkedArray or Array; pyarrow has no types
 
+LARGEST = 1e100
+"""Numbers above this, or below its negative, count as infinite."""
 BOOLEAN_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
@@ -29,6 +31,10 @@ class Coded:
     """(n_rows,) positions in `texts`, -1 = null."""
     texts: Any
     """The distinct texts, sorted: a pyarrow array."""
+    padded: NDArray[np.bool_] | None = None
+    """(n_rows,) rows whose answer had space around it; None: none had."""
+    aside: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Answers that count as not given, with the rows (n_rows,) that had them."""
 
     def text(self, code: int) -> str:
         return str(self.texts[int(code)].as_py())
@@ -42,11 +48,32 @@ def encode_ids(column: Column) -> Coded:
     return _encode(column, _id_texts)
 
 
-def encode_answers(column: Column, keep: frozenset[str] = frozenset()) -> Coded:
-    """Answers as stripped text; missing answers have code -1."""
+def encode_answers(column: Column, keep: frozenset[str] = frozenset(), missing: Sequence[str] = ()) -> Coded:
+    """Answers as stripped text; missing answers, and those that are to count as missing, have code -1."""
     import pyarrow as pa
 
-    return _encode(column, lambda seen: pa.array([answer_text(v, keep) for v in scalars(seen)], pa.large_string()))
+    padded: list[int] = []
+
+    def to_text(seen: Column) -> Column:
+        values = scalars(seen)
+        padded.extend(place for place, value in enumerate(values) if isinstance(value, str) and value != value.strip())
+        return pa.array([answer_text(value, keep) for value in values], pa.large_string())
+
+    coded, raw = _encode_both(column, to_text)
+    if padded:
+        coded = replace(coded, padded=np.isin(raw, padded) & (coded.codes >= 0))
+    return _set_aside(coded, frozenset(map(fold, missing)))
+
+
+def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
+    """Without the answers that are to count as not given."""
+    texts = coded.list_texts() if folded else []
+    hit = np.array([fold(text) in folded for text in texts], np.bool_)
+    if not hit.any():
+        return coded
+    rank = np.append(np.where(hit, -1, np.cumsum(~hit) - 1), -1)
+    aside = {texts[code]: coded.codes == code for code in np.flatnonzero(hit)}
+    return replace(coded, codes=rank[coded.codes], texts=coded.texts.filter(~hit), aside=aside)
 
 
 def encode_raw(column: Column) -> Codes:
@@ -56,6 +83,11 @@ def encode_raw(column: Column) -> Codes:
 
 
 def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
+    return _encode_both(column, to_text)[0]
+
+
+def _encode_both(column: Column, to_text: Callable[[Column], Column]) -> tuple[Coded, Codes]:
+    """The column as texts, and the codes of its values before they became text."""
     import pyarrow.compute as pc
 
     raw, seen = _dictionary(plain(column))
@@ -66,7 +98,7 @@ def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
     fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
     rank = np.full(len(texts) + 1, -1, np.int64)
     rank[order] = np.cumsum(fresh) - 1
-    return Coded(codes=rank[raw], texts=ordered.filter(fresh))
+    return Coded(codes=rank[raw], texts=ordered.filter(fresh)), raw
 
 
 def _dictionary(column: Column) -> tuple[Codes, Column]:
@@ -101,6 +133,25 @@ def plain(column: Column) -> Column:
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
     return column.cast(pa.large_string()) if pa.types.is_null(kind) else column
+
+
+def stored_plainly(column: Column) -> Column:
+    """The column itself, or the same values without views, runs and unions, for which much is not implemented."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if str(kind).startswith("run_end_encoded"):
+        chunks = [pc.run_end_decode(chunk) for chunk in getattr(column, "chunks", [column])]
+        return stored_plainly(pa.chunked_array(chunks, kind.value_type))
+    if str(kind) == "binary_view":
+        return column.cast(pa.large_binary())
+    if str(kind) == "string_view":
+        return column.cast(pa.large_string())
+    strange = pa.types.is_union(kind) or pa.types.is_interval(kind) or pa.types.is_duration(kind)
+    if strange or "list_view" in str(kind):
+        return pa.chunked_array([pa.array([plain_text(v) for v in column.to_pylist()], pa.large_string())])
+    return column
 
 
 def _is_text(kind: Any) -> bool:
@@ -152,7 +203,8 @@ class Numbers:
 
     @property
     def infinite(self) -> Codes:
-        return np.flatnonzero(np.isinf(self.values))
+        """Positions of values that are infinite, or so large that sums of their squares would be."""
+        return np.flatnonzero(np.abs(self.values) > LARGEST)
 
 
 def to_numbers(column: Column) -> Numbers:

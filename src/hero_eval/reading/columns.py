@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hero_eval.errors import Problem
-from hero_eval.reading.arrays import Numbers, show
+from hero_eval.reading.arrays import LARGEST, Numbers, show
 from hero_eval.reading.frames import Source
 from hero_eval.reading.values import listed
 
@@ -139,7 +139,8 @@ def number_problems(
 ) -> list[Problem]:
     """E112 and E113: what keeps this column (one value for each item of `ids`) from serving as numbers."""
     problems = []
-    for code, positions, what in (("E112", numbers.bad, "not numeric"), ("E113", numbers.infinite, "infinite")):
+    beyond = f"infinite or beyond {LARGEST:g}"
+    for code, positions, what in (("E112", numbers.bad, "not numeric"), ("E113", numbers.infinite, beyond)):
         if len(positions):
             first = int(positions[0])
             problems.append(

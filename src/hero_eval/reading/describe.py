@@ -19,6 +19,9 @@ from hero_eval.reading.values import count_of
 LABELER_PREFIX = "labeler:"
 """A covariate called "labeler:NAME" is the answer of that labeler, not a column."""
 
+MOST_TIMES = 1e9
+"""How many times as much as another an item may weigh."""
+
 # Gold is no covariate, wherever it stands: as one it would tell the answer.
 _NOT_DESCRIBING = {"items": ("item", "gold"), "labels": ("item", "labeler", "label", "gold")}
 
@@ -141,7 +144,20 @@ def _weights(place: str, column: Any, item_ids: Any, problems: list[Problem]) ->
                 "Give every item that has labels a weight above 0, or drop the column.",
             )
         )
+    elif not problems:
+        problems += out_of_proportion(place, float(numbers.values.min()), float(numbers.values.max()))
     return numbers.values
+
+
+def out_of_proportion(place: str, least: float, most: float) -> list[Problem]:
+    """E115 for weights of which some would leave the others without any say."""
+    if not most > MOST_TIMES * least:
+        return []
+    message = (
+        f"{place} runs from {least:g} to {most:g}: items of which one weighs more than {MOST_TIMES:g} times as much as "
+        "another cannot be counted together. Correct these values, or drop the column."
+    )
+    return [Problem("E115", message)]
 
 
 def check_named(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hero_eval.errors import HeroError, Problem, wrong
+from hero_eval.reading.arrays import stored_plainly
 from hero_eval.reading.values import plain_text
 
 TABLES = ("labels", "gold", "items")
@@ -85,7 +86,31 @@ def to_source(name: str, frame: Any) -> Source:
     twice = sorted({column for column in table.column_names if table.column_names.count(column) > 1})
     if twice:
         raise wrong("E117", f"{name} has more than one column called {twice[0]!r}. Rename or drop all but one.")
-    return Source(name, without_index(table), kind)
+    return Source(name, simplified(name, without_index(table)), kind)
+
+
+def simplified(name: str, table: Any) -> Any:
+    """The table without types that only store a column in another way, such as views and runs."""
+    import pyarrow as pa
+
+    for position, column in enumerate(table.column_names):
+        try:
+            simple = stored_plainly(table[column])
+        except (pa.ArrowException, NotImplementedError) as error:
+            kind, reason = table[column].type, " ".join(str(error).split())[:120]
+            raise wrong("E117", f"{name} column {column!r} of type {kind} cannot be read: {reason}.") from error
+        if simple is not table[column]:
+            table = table.set_column(position, column, simple)
+    return table
+
+
+def check_text(what: str, text: str, code: str = "E106") -> None:
+    """E106 for text that is no Unicode: half of a pair of surrogates, which no file and no terminal can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        message = f"{what}, {text[:60]!r}, holds half of a surrogate pair, which is no character. Write it as Unicode."
+        raise wrong(code, message) from None
 
 
 def without_index(table: Any) -> Any:
@@ -112,7 +137,11 @@ def _through_narwhals(name: str, frame: Any) -> tuple[str, Any]:
         raise wrong("E117", f"{name} has columns of the same name: {message}. Rename or drop one.") from None
     kind = _kind(native.implementation)
     eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-    return kind, pa.table({str(column): _to_arrow(eager.get_column(column)) for column in eager.columns})
+    columns = {}
+    for column in eager.columns:
+        check_text(f"{name} has a column whose name", str(column))
+        columns[str(column)] = _to_arrow(f"{name} column {str(column)!r}", eager.get_column(column))
+    return kind, pa.table(columns)
 
 
 def _is_path(frame: Any) -> bool:
@@ -124,11 +153,21 @@ def _kind(implementation: Any) -> str:
     return name if name in {"pandas", "polars", "duckdb"} else "pyarrow"
 
 
-def _to_arrow(series: Any) -> Any:
+def _to_arrow(place: str, series: Any) -> Any:
     """A column as a pyarrow array; one of mixed types (an object column of pandas) as text."""
     import pyarrow as pa
 
     try:
         return series.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.array([plain_text(value) for value in series.to_list()], pa.large_string())
+    except (pa.ArrowException, OverflowError, UnicodeError, NotImplementedError, TypeError, ValueError):
+        texts = [_text_of(place, value) for value in series.to_list()]
+    for row, text in enumerate(texts):
+        check_text(f"{place} in data row {row + 1}", text or "")
+    return pa.array(texts, pa.large_string())
+
+
+def _text_of(place: str, value: Any) -> str | None:
+    try:
+        return plain_text(value)
+    except Exception as error:  # whatever an object of the caller's makes of being asked for its text
+        raise wrong("E117", f"{place} holds a {type(value).__name__} that cannot be read as text: {error}.") from error

@@ -12,6 +12,7 @@ from hero_eval.reading.answers import Answers, outside_classes
 from hero_eval.reading.arrays import Coded, Codes, settle
 from hero_eval.reading.columns import Named
 from hero_eval.reading.ids import positions, read_answers, read_ids
+from hero_eval.reading.options import Options
 from hero_eval.reading.values import count_of
 
 
@@ -26,12 +27,12 @@ class Gold:
     """Whether the column is one of the labels or items, where repetition means nothing."""
 
 
-def read_gold(table: Named, keep: frozenset[str], problems: list[Problem], *, borrowed: bool = False) -> Gold | None:
+def read_gold(table: Named, options: Options, problems: list[Problem], *, borrowed: bool = False) -> Gold | None:
     """The gold column of a table. If `borrowed` from labels or items, their ids are checked elsewhere."""
     if not table.n_rows:
         return None
     items = read_ids(table, "item", [] if borrowed else problems)
-    answers = read_answers(table, "gold", keep, problems)
+    answers = read_answers(table, "gold", options, problems)
     if items is None or answers is None:
         return None
     return Gold(table, items, answers, borrowed)

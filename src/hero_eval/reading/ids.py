@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hero_eval.errors import Problem
 from hero_eval.reading.arrays import Coded, Codes, encode_answers, encode_ids
 from hero_eval.reading.columns import Named
+from hero_eval.reading.options import Options
 
 
 def read_ids(
@@ -34,11 +35,12 @@ def read_ids(
     return coded
 
 
-def read_answers(table: Named, column: str, keep: frozenset[str], problems: list[Problem]) -> Coded | None:
+def read_answers(table: Named, column: str, options: Options, problems: list[Problem]) -> Coded | None:
     """A column of answers, as the table writes them."""
     if column not in table.columns:
         return None
-    return _readable(table, column, problems, lambda values: encode_answers(values, keep))
+    keep = frozenset(options.class_texts)
+    return _readable(table, column, problems, lambda values: encode_answers(values, keep, options.missing))
 
 
 def _readable(table: Named, column: str, problems: list[Problem], encode: Callable[[Any], Coded]) -> Coded | None:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
+from hero_eval.findings import name_some
 from hero_eval.reading.answers import Answers, outside_classes
 from hero_eval.reading.arrays import Coded, Codes
 from hero_eval.reading.columns import Named
 from hero_eval.reading.ids import read_answers, read_ids
+from hero_eval.reading.options import Options
 from hero_eval.reading.values import count_of
 
 
@@ -46,19 +48,20 @@ class Counted:
     duplicates: int
 
 
-def read_labels(table: Named | None, keep: frozenset[str], problems: list[Problem]) -> Labels | None:
+def read_labels(table: Named | None, options: Options, problems: list[Problem]) -> Labels | None:
     """The rows of the labels table, or None if nothing can be made of them. E107 and E119 are reported."""
     if table is None or not table.n_rows:
         return None
     items = read_ids(table, "item", problems)
-    answers = read_answers(table, "label", keep, problems)
+    answers = read_answers(table, "label", options, problems)
     has_label = answers.codes >= 0 if answers is not None else None
     labelers = read_ids(table, "labeler", problems, where=has_label)
     if items is None or labelers is None or answers is None:
         return None
     labels = Labels(table, items, labelers, answers)
     if not (answers.codes >= 0).any():
-        message = f"{table.column('label')} is empty in all {table.n_rows} rows. Give at least one label."
+        unsaid = f" or counts as not given ({name_some(sorted(answers.aside))})" if answers.aside else ""
+        message = f"{table.column('label')} is empty{unsaid} in all {table.n_rows} rows. Give at least one label."
         problems.append(Problem("E119", message))
     return labels if labels.usable.any() else None
 

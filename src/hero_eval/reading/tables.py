@@ -34,6 +34,7 @@ def read_round(
     covariates: Sequence[str] | None = None,
     text: str | None = None,
     name: str | None = None,
+    missing: Sequence[Any] | None = None,
     engine: str | None = None,
     memory_limit: str | None = None,
     spark: Any | None = None,
@@ -50,7 +51,7 @@ def read_round(
 
     where = Path(path).expanduser()
     files, problems = _look(where)
-    options = make_options(columns, classes, positive, covariates, text, name or name_of(where))
+    options = make_options(columns, classes, positive, covariates, text, name or name_of(where), missing)
     elsewhere = open_round(files, options, engine, memory_limit, spark) if not problems else None
     if elsewhere is not None:
         return elsewhere

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import InputError, Problem
 from hero_eval.findings import Finding, name_some
-from hero_eval.reading.answers import agree_on_answers
+from hero_eval.reading.answers import agree_on_answers, answer_notes, misspelled, times_said
 from hero_eval.reading.arrays import Codes
 from hero_eval.reading.columns import Named, missing_columns, rename, unknown_mappings
 from hero_eval.reading.describe import Described, check_named, describe
@@ -69,16 +69,16 @@ def parse_round(sources: Sources, options: Options) -> Contents:
     """The contents of a round; InputError with all problems if there are any."""
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
-    keep = frozenset(options.class_texts)
-    labels = read_labels(tables.labels, keep, problems)
-    gold = None if "gold" in sources.broken else _find_gold(tables, keep, problems)
+    labels = read_labels(tables.labels, options, problems)
+    gold = None if "gold" in sources.broken else _find_gold(tables, options, problems)
     answers = agree_on_answers(
-        labels.answers.list_texts() if labels else [],
-        gold.answers.list_texts() if gold else [],
+        times_said(labels.answers) if labels else {},
+        times_said(gold.answers) if gold else {},
         options,
         complete=labels is not None and not sources.broken,
         problems=problems,
     )
+    problems += misspelled(labels.table.column("label"), answers, labels.answers) if labels else []
     counted = count_labels(labels, answers, problems) if labels else None
     gold_answers, gold_duplicates = settle_gold(gold, answers, problems)
     described = None if "items" in sources.broken else _describe(tables, labels, counted, options, problems)
@@ -99,7 +99,10 @@ def parse_round(sources: Sources, options: Options) -> Contents:
         items_name=described.name if described else "items",
         classes_given=answers.classes,
         positive=answers.positive,
-        notes=_notes(labels, counted, gold_duplicates, described, aside),
+        notes=(
+            *_notes(labels, counted, gold_duplicates, described, aside),
+            *answer_notes(answers, labels.answers, gold.answers if gold else None),
+        ),
         frame_kind=sources.labels.kind,
     )
 
@@ -121,13 +124,13 @@ def _name_columns(sources: Sources, options: Options, problems: list[Problem]) -
     return Tables(named.get("labels"), named.get("gold"), named.get("items"))
 
 
-def _find_gold(tables: Tables, keep: frozenset[str], problems: list[Problem]) -> Gold | None:
+def _find_gold(tables: Tables, options: Options, problems: list[Problem]) -> Gold | None:
     """Gold from its own table, else from a `gold` column of the labels or of the items."""
     if tables.gold is not None:
-        return read_gold(tables.gold, keep, problems)
+        return read_gold(tables.gold, options, problems)
     for table in (tables.labels, tables.items):
         if table is not None and "gold" in table.columns:
-            return read_gold(table, keep, problems, borrowed=True)
+            return read_gold(table, options, problems, borrowed=True)
     return None
 
 
@@ -214,7 +217,7 @@ def _notes(
     if aside:
         message = f"items without labels were set aside: {len(aside)} ({name_some(aside)})"
         notes.append(Finding("F102", message, {"count": len(aside), "items": aside[:5]}))
-    empty = int((labels.answers.codes < 0).sum())
+    empty = int((labels.answers.codes < 0).sum()) - sum(int(rows.sum()) for rows in labels.answers.aside.values())
     if empty:
         notes.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))
     if described and described.varying:

@@ -67,6 +67,45 @@ def answer_text(value: Any, keep: frozenset[str] = frozenset()) -> str | None:
     return integral[1] if integral else text
 
 
+def fold(text: str) -> str:
+    """What two spellings of one answer have in common: neither case nor space tells answers apart."""
+    return " ".join(text.split()).casefold()
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether one of two answers may be a misspelling of the other.
+
+    One letter more, less, other or swapped in a word of some length, two in a long one. Numbers differ by what they
+    say, so digits must agree; and first letters, in which "correct" differs from "incorrect" and typos seldom do.
+    """
+    mine, theirs = (re.findall(r"\w+", fold(text)) for text in (one, other))
+    if len(mine) != len(theirs):
+        mine, theirs = ["".join(mine)], ["".join(theirs)]
+    apart = [(a, b) for a, b in zip(mine, theirs, strict=True) if a != b]
+    return len(apart) == 1 and _near_words(*apart[0])
+
+
+def _near_words(one: str, other: str) -> bool:
+    short, long = sorted((len(one), len(other)))
+    if short < 3 or long < 4 or one[0] != other[0] or re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
+        return False
+    return _edits(one, other) <= (2 if short >= 7 else 1)
+
+
+def _edits(one: str, other: str) -> int:
+    """How many letters to insert, drop, change or swap with their neighbor."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        before, last, row = row, before, [i]
+        for j, theirs in enumerate(other, start=1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != theirs))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == theirs:
+                best = min(best, last[j - 2] + 1)
+            row.append(best)
+    return row[-1]
+
+
 def is_binary(texts: Iterable[str]) -> bool:
     """Whether all of these answers are some way of saying 0 or 1."""
     return all(text.lower() in BINARY for text in texts)

@@ -183,7 +183,7 @@ def _provenance(
         ("why this method", estimate.why or "it was asked for"),
         ("interval", f"{words.percent(estimate.level)}, {estimate.interval_kind}"),
         ("items", f"{estimate.n_items:,}"),
-        ("gold", words.count(estimate.n_gold, "item")),
+        ("gold", estimate.gold_words),
     ]
     if estimate.em is not None:
         rows.append(("fit", estimate.em.state))

@@ -77,7 +77,7 @@ def _key(one: Estimate) -> list[tuple[str, str]]:
         (f"{words.percent(one.level)} interval", f"{low} to {high}"),
         ("method", one.method),
         ("items", f"{one.n_items:,}"),
-        ("items with gold", f"{one.n_gold:,}"),
+        ("items with gold", one.gold_words),
     ]
 
 

@@ -151,13 +151,14 @@ def options_for(
     columns: Mapping[str, str] | None,
     classes: Sequence[Any] | None,
     positive: Any | None,
+    missing: Sequence[Any] | None = None,
 ) -> Options:
     """How to read what is added: as said, or as the round that is there was read."""
     if classes is None and old is not None:
         classes = old.classes
     if positive is None and old is not None:
         positive = old.positive
-    return make_options(columns, classes, positive, None, None, name)
+    return make_options(columns, classes, positive, None, None, name, missing)
 
 
 def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[Rows, Contents | None]:

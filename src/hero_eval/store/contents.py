@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ def rows_aside(sources: Sources, options: Options, contents: Contents | None) ->
         away = np.flatnonzero(ids.is_valid().to_numpy(zero_copy_only=False) & _absent(ids, labelled))
         columns = {"item": ids.take(pa.array(away)).cast(pa.string())}
         if name == "gold":
-            values = encode_answers(named.columns["gold"], frozenset(options.class_texts))
+            values = encode_answers(named.columns["gold"], frozenset(options.class_texts), options.missing)
             columns["gold"] = values.texts.take(pa.array(values.codes[away], mask=values.codes[away] < 0))
             columns["gold"] = columns["gold"].cast(pa.string())
             columns["source"] = pa.nulls(len(away), pa.string())
@@ -210,7 +210,7 @@ def _stacked(tables: Sequence[Any], name: str) -> Any:
 
 def checked(rows: Rows, options: Options, where: str) -> Contents:
     """The round that these rows make; InputError with all that contradicts itself."""
-    return parse_round(as_sources(rows, where), options)
+    return parse_round(as_sources(rows, where), replace(options, spelling=False))
 
 
 def as_sources(rows: Rows, where: str) -> Sources:

@@ -192,18 +192,19 @@ class Store:
         origin: str | None = None,
         exist_ok: bool = False,
         dry_run: bool = False,
+        missing: Sequence[Any] | None = None,
     ) -> Added:
         """Add a round: a path, a `Round` or a dataframe, under a name. To one that is there, late labels or gold.
 
         `gold` may come apart, with a column `source` or one `gold_source` for all; `labelers` tells who they are
         (labeler, kind, model, prompt, settings, vendor, group). What the labelers `experts` said counts as gold. All of
         it becomes visible by one commit, or none of it: contradictions are errors that name them. `dry_run` checks all
-        of that, says what would come, and writes nothing.
+        of that, says what would come, and writes nothing. Answers that `missing` names are left out.
         """
         self._refuse_old_version()
         name = checked_name("round", round)
         old = self.log().live().get(name)
-        options = options_for(name, old, columns, classes, positive)
+        options = options_for(name, old, columns, classes, positive, missing)
         given = take_experts(incoming(data, gold, labelers, options), experts, options)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)
         return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
@@ -266,7 +267,8 @@ _ITEM_COLUMNS = ("item", "weight", "numbers", "texts")
 
 def _options(entry: Entry, classes: Sequence[str] | None, positive: str | None) -> Options:
     chosen = classes if classes is not None else entry.classes
-    return make_options(None, chosen, positive or entry.positive, None, None, entry.round)
+    made = make_options(None, chosen, positive or entry.positive, None, None, entry.round)
+    return replace(made, spelling=False)  # what the store has taken in is not refused when it is read
 
 
 def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:

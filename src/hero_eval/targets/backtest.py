@@ -262,7 +262,8 @@ def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options
     known = all_methods()
     if methods is None:
         covariates = options.covariates or options.text is not None or shared_numeric(past[:1], past[1:])
-        return [name for name, one in known.items() if covariates or "covariates" not in one.needs]
+        can = {name: one for name, one in known.items() if not one.by_design}  # the gold of a played round is hidden
+        return [name for name, one in can.items() if covariates or "covariates" not in one.needs]
     if isinstance(methods, str) or not methods or any(name not in known for name in methods):
         raise wrong("E201", f"methods is {methods!r}. Give a list of some of: {', '.join(known)}")
     return list(dict.fromkeys(methods))
@@ -330,6 +331,12 @@ def _quantity(
 
 def _findings(result: Backtest, past: Sequence[Round]) -> list[Finding]:
     found = []
+    found += [
+        Finding(note.code, f"round {one.name!r}: {note.message}", note.data)
+        for one in past
+        for note in one.notes
+        if note.code == "F113"
+    ]
     without = [one.name for one in past if not one.n_gold]
     if without:
         message = f"{name_some(without)} had no gold and could not be played; the labels count as history"

@@ -177,13 +177,20 @@ def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence
     em = replace(evidence.em, tolerance=min(evidence.em.tolerance, 1e-8), step_tolerance=1e-5, accelerate=True)
     if there is None or evidence.history is None:
         everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
-        return replace(evidence, current_all=everything, em=em, progress=None)
+        current = evidence.current.reweighted(evidence.current.item_weight * here)
+        wide = evidence.wide
+        if wide is not None:
+            wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here))
+        warm = None if evidence.given is None else evidence.given.latent
+        redrawn = replace(evidence, current=current, current_all=everything, wide=wide, em=em, progress=None)
+        return replace(redrawn, given=None, warm=warm)
     wide = evidence.wide
     if wide is not None:
         parts = np.split(there, np.cumsum([len(one.row_of_item) for one in wide.past])[:-1])
         past = tuple(one.reweighted(one.item_weight * part) for one, part in zip(wide.past, parts, strict=True))
         wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here), past=past)
-        return replace(evidence, wide=wide, progress=None)
+        everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
+        return replace(evidence, wide=wide, current_all=everything, progress=None)
     return replace(
         evidence,
         current=evidence.current.reweighted(evidence.current.item_weight * here),

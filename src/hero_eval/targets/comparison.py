@@ -14,7 +14,7 @@ from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.reliability import Reliability, fit_with, history_rounds
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round, common_classes, in_one_spelling
 from hero_eval.targets.question import History, require_round
 from hero_eval.targets.rate import estimate_rate
 
@@ -128,9 +128,9 @@ def _is_lack(error: HeroError) -> bool:
 def _fitted_once(current: Round, history: History, progress: Progress | None) -> History:
     if history is None or isinstance(history, Reliability):
         return history
-    past = history_rounds(history)
+    *past, current = in_one_spelling([*history_rounds(history), current])
     try:
-        return fit_with(past, EMOptions(), common_classes([current, *past]), progress)
+        return fit_with(tuple(past), EMOptions(), common_classes([current, *past]), progress)
     except HeroError as error:
         if error.exit_code == 3:
             return history

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hero_eval.estimate import Estimate, Source
+import numpy as np
+
+from hero_eval.confidence import Normal
+from hero_eval.estimate import Estimate, Influence, Part, Source
+from hero_eval.findings import Finding, unique
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 from hero_eval.targets.pairs import best_by_pairs
@@ -43,6 +47,22 @@ def estimate_difference(
     for side in (a, b):
         require_round(side)
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
-    question = ask([a, b], history, options, best=partial(best_by_pairs, currents=(a, b), positive=positive))
+    question = ask([a, b], history, options, best=partial(best_by_pairs, positive=positive))
     difference = difference_of(question, positive)
-    return replace(difference, source=Source((a, b), question.reliability or history))
+    difference = replace(difference, source=Source((a, b), question.reliability or history))
+    return _nothing(difference, a, b) if a.holds_same_as(b) else difference
+
+
+def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:
+    """A round compared with itself: no draw of items or labels could make the two differ."""
+    message = f"{a.name!r} and {b.name!r} hold the same items, labels and gold: a round does not differ from itself"
+    remark = Finding("F113", message, {"round": a.name, "same_as": b.name})
+    return replace(
+        difference,
+        value=0.0,
+        centre=0.0,
+        influence=Influence((Part("current", np.zeros(1)),)),
+        curve=Normal(0.0, 0.0, difference.bounds, logit=False),
+        least_error=0.0,
+        findings=unique([*difference.findings, remark]),
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy import special
 
 from hero_eval.engines.counting import count, is_large
 from hero_eval.findings import Finding, name_some
-from hero_eval.methods.registry import ANCHORED, Fit
+from hero_eval.methods.registry import ANCHORED, Fit, all_methods
 from hero_eval.methods.stage_b import carry
 from hero_eval.model.guards import Transport, can_test, check_transport
 from hero_eval.model.halves import typical_labels
@@ -43,6 +43,12 @@ MATERIAL = 0.5
 MATERIAL_LABELS = 0.8
 """Labels worth less than this share of what independent ones would be worth make an interval an eighth too short."""
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
+LEAST_TO_DISAGREE = 20
+"""Golds of a current round from which they may contradict the model."""
+NOTES = ("F101", "F102", "F103", "F107")
+"""What is said of a round as a table, and of the current one already."""
+ROUNDS_THAT_TELL = 3
+"""Past rounds with gold from which on the distance between rounds is known, if roughly."""
 MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
 
@@ -50,16 +56,19 @@ _LEAST_ITEMS = 20
 def history_guards(question: Question) -> tuple[Finding, ...]:
     """What history shows of how its gold was given, where the method rests on it."""
     reliability = question.reliability
-    if reliability is None or "history gold" not in question.method.needs:
+    if reliability is None or not question.method.uses_history:
         return ()
-    return (*_used_probabilities(reliability), *_routing_findings(question, reliability))
+    return (*_used_probabilities(reliability.rounds, "history"), *_routing_findings(question, reliability.rounds))
 
 
 def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]) -> list[Finding]:
-    """The findings of one fit with those of the guards, where the method rests on history's gold."""
+    """The findings of one fit with those of the guards, where the method rests on gold."""
+    found = [*found, *_own_gold_findings(question, fit, current)]
     reliability = question.reliability
-    if reliability is None or "history gold" not in question.method.needs:
-        return list(found)
+    if current.own is not None and not question.method.by_design and not is_large(question.rounds):
+        return _with_dependence(question, fit, current.own, found)
+    if reliability is None or not question.method.uses_history or question.method.by_design:
+        return found
     found = [*found, *_few_labels(question, fit, current, reliability)]
     if is_large(question.rounds):
         return found
@@ -70,6 +79,90 @@ def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]
     if moved is not None and moved.p_value < ALARM:
         found.append(_transport_finding(question, fit, moved, reliability))
     return found
+
+
+def _own_gold_findings(question: Question, fit: Fit, current: Current) -> list[Finding]:
+    """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees."""
+    if is_large(question.rounds) or not current.round.n_gold or not question.n_gold_current:
+        return []
+    found = _used_probabilities([current.round], "current")
+    if current.own is not None or question.method.by_design:
+        found += _routing_findings(question, [current.round], "the current round")
+    gap = None if question.method.by_design else disagreement(fit, current)
+    if gap is not None and gap.p_value < ALARM:
+        found.append(_disagreement_finding(question, gap, f"{question.method.name} was kept, since it was asked for"))
+    return found
+
+
+# ------------------------------------------------------------------------------------------ the round's own gold
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """The rates by the model and by PPI, both (K,), and the test of their difference."""
+
+    model: Floats
+    design: Floats
+    statistic: float
+    p_value: float
+
+
+def disagreement(fit: Fit, current: Current) -> Disagreement | None:
+    """Whether HERO-3's rates and those that rest on the round's gold alone differ beyond chance.
+
+    Both are moved by the same items, so that the error of their difference is that of the differences of influences,
+    and of what HERO-3 allows for drift. None where there is too little gold to tell.
+    """
+    from hero_eval.methods.ppi import ppi_fit  # it brings the model's fit along, which most guards do without
+
+    if fit.levels is None or current.evidence.wide is None or current.round.n_gold < LEAST_TO_DISAGREE:
+        return None
+    other = ppi_fit(current.evidence, fit.levels)
+    if other.on_edge or fit.on_edge:
+        return None
+    apart = fit.current - other.current
+    covariance = apart.T @ apart
+    if fit.history is not None:
+        covariance = covariance + fit.history.T @ fit.history
+    if fit.between is not None:
+        covariance = covariance + fit.between.covariance()
+    gap = (fit.rates - other.rates)[1:]
+    if not (np.isfinite(covariance).all() and np.linalg.eigvalsh(covariance).min() > 0.0):
+        return None
+    statistic = float(gap @ np.linalg.solve(covariance, gap))
+    freedom = current.round.n_gold - 1.0
+    return Disagreement(
+        fit.rates, other.rates, statistic, float(special.fdtrc(len(gap), freedom, statistic / len(gap)))
+    )
+
+
+def contradicted(question: Question) -> Question:
+    """Without a method asked for: PPI instead of HERO-3 where a current round's own gold contradicts it."""
+    if is_large(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
+        return question
+    if any(here.evidence.wide is None or here.evidence.wide.covariates is not None for here in question.currents):
+        return question
+    gaps = [disagreement(fit, here) for fit, here in zip(question.first_fits, question.currents, strict=True)]
+    said = [gap for gap in gaps if gap is not None and gap.p_value < ALARM / len(gaps)]
+    if not said:
+        return question
+    finding = replace(
+        _disagreement_finding(question, said[0], "ppi was used, which rests on that gold alone"), doubts=False
+    )
+    why = f"{question.why}, but the current round's own gold contradicts hero3"
+    return replace(question, method=all_methods()["ppi"], why=why, findings=(*question.findings, finding))
+
+
+def _disagreement_finding(question: Question, gap: Disagreement, done: str) -> Finding:
+    k = int(np.argmax(np.abs(gap.model - gap.design))) if len(gap.model) > 2 else 1
+    message = (
+        f"the model and the current round's own gold disagree ({p_text(gap.p_value)}): hero3 puts the rate of "
+        f"{question.classes[k]!r} at {gap.model[k]:.3f}, ppi at {gap.design[k]:.3f}; {done}"
+    )
+    data = {"p_value": gap.p_value, "statistic": gap.statistic}
+    rates = {"hero3": gap.model, "ppi": gap.design}
+    each = {name: dict(zip(question.classes, of.tolist(), strict=True)) for name, of in rates.items()}
+    return Finding("F220", message, {**data, **each})
 
 
 def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
@@ -131,7 +224,8 @@ def _shift_by_halves(current: Current, reliability: Reliability) -> Floats:
 
 def _with_dependence(question: Question, fit: Fit, reliability: Reliability, found: Sequence[Finding]) -> list[Finding]:
     """HERO-3's own remark gets the statistic; a method that takes labelers as independent gets a warning."""
-    clusters = _codes(question.history_clusters)
+    own = current_clusters(question, reliability)
+    clusters = _codes(question.history_clusters if own is None else own)
     tested = reliability.dependence if clusters is None else reliability.dependence_by(clusters)
     if tested is None:
         return list(found)
@@ -149,6 +243,11 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
         return [*found, Finding("F206", f"{worth}; {so}", data, action, doubts)]
     so = f"{question.method.name} takes them as independent, so the rate may be off and its interval too short"
     return [*found, Finding("F206", f"{worth}; {so}", data)]
+
+
+def current_clusters(question: Question, reliability: Reliability) -> NDArray[np.object_] | None:
+    """The clusters of the current round that these reliabilities are of, if they are of one."""
+    return next((here.clusters for here in question.currents if here.own is reliability), None)
 
 
 # ------------------------------------------------------------------------------------------ transported reliability
@@ -256,6 +355,8 @@ def _with_refusal(
     if reliability.knows_nothing and known is not None:
         why = f"they went with the gold by {known.discrimination:.2f} of what they could, {p_text(known.p_value)}"
         width = "the interval is the whole range"
+        if past_rounds_tell(fit):
+            width = "the interval rests on how far past rounds lie apart, and on nothing else"
     elif weak:
         why, width = f"{n_items} items with labels tell as much as {worth:.1f} with gold", "the interval is wide"
     elif earlier:
@@ -284,7 +385,14 @@ def _with_refusal(
 def knows_nothing(question: Question) -> bool:
     """Whether the labelers that the method rests on have been shown to tell the classes apart no better than chance."""
     reliability = question.reliability
-    return reliability is not None and "history gold" in question.method.needs and reliability.knows_nothing
+    if reliability is None or question.method.by_design or not question.method.uses_history:
+        return False
+    return reliability.knows_nothing
+
+
+def past_rounds_tell(fit: Fit) -> bool:
+    """Whether past rounds show how far a round may lie from the others, labels or not: the interval has that in it."""
+    return fit.between is not None and fit.between.drift.n_rounds >= ROUNDS_THAT_TELL
 
 
 def _classes(classes: Sequence[str]) -> str:
@@ -319,24 +427,24 @@ def gold_needed(level: float, n_items: int) -> int:
 # ------------------------------------------------------------------------------------------ how gold was routed
 
 
-def _used_probabilities(reliability: Reliability) -> list[Finding]:
+def _used_probabilities(rounds: Sequence[Round], where: str) -> list[Finding]:
     found = []
-    for one in reliability.rounds:
+    for one in rounds:
         probability = one.gold_probability()
         if probability is None or one.n_gold == 0:
             continue
         weight = routing_weights(one.gold >= 0, probability)[one.gold >= 0]
         effective = float(weight.sum() ** 2 / (weight**2).sum())
         message = (
-            f"history {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
+            f"{where} {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
             f"{one.n_gold} gold items are worth {effective:.0f} drawn at random"
         )
         found.append(Finding("F111", message, {"gold": one.n_gold, "effective_gold": effective}))
     return found
 
 
-def _routing_findings(question: Question, reliability: Reliability) -> list[Finding]:
-    z = routing_z(reliability.rounds)
+def _routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
+    z = routing_z(rounds)
     if not z:
         return []
     bound = -float(special.ndtri(ALARM / 2 / len(z)))
@@ -346,8 +454,8 @@ def _routing_findings(question: Question, reliability: Reliability) -> list[Find
     largest = abs(z[names[0]])
     p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
     by_labels = all(name in LABEL_COLUMNS for name in names)
-    given = any(one.has_column("gold_probability") for one in reliability.rounds)
-    allowed, action = by_labels and question.method.name != "gold_proportion", ""
+    given = any(one.has_column("gold_probability") for one in rounds)
+    allowed, action = by_labels and question.method.name != "gold_proportion" and not question.method.by_design, ""
     if allowed:
         so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
     elif given:
@@ -355,7 +463,7 @@ def _routing_findings(question: Question, reliability: Reliability) -> list[Find
     else:
         so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
     message = (
-        f"gold did not go to a random part of history, it depends on {name_some(names)} (|z| {largest:.1f}, "
+        f"gold did not go to a random part of {where}, it depends on {name_some(names)} (|z| {largest:.1f}, "
         f"{p_text(p_value)}); {so}"
     )
     data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
+SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
 SAFE_CLUSTERS = 20
 _DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
@@ -102,18 +103,22 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
 def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     """Why the normal approximation may fail here, each with what would mend it."""
     reasons: dict[str, str] = {}
-    if question.reliability is not None and "history gold" in question.method.needs:
-        _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+    learned = [(here.own, "the current round") for here in question.currents if here.own is not None]
+    if question.reliability is not None and question.method.uses_history and not question.method.by_design:
+        learned = [(question.reliability, "history")]
+    for one, where in learned:
+        _, by_class = gold_counts(one.counted.patterns, len(question.classes))
         if bounds_unseen(fits):
             by_class = np.where(by_class == 0, np.inf, by_class)
         scarce = int(np.argmin(by_class))
-        if by_class[scarce] < SAFE_GOLD:
+        least = SAFE_OWN if question.method.by_design else SAFE_GOLD
+        if by_class[scarce] < least:
             name = question.classes[scarce]
-            has = f"history has gold for only {by_class[scarce]:g} items of class {name!r}"
-            reasons[has] = f"Add gold to past rounds until {SAFE_GOLD} items of class {name!r} have it."
-        rests_on_hero1 = any(fit.levels is None for fit in fits)
-        if rests_on_hero1 and question.reliability.fit.information.is_weak:
-            reasons["history does not pin the reliabilities down"] = "Add gold to past rounds."
+            has = f"{where} has gold for only {by_class[scarce]:g} items of class {name!r}"
+            reasons[has] = f"Add gold to {where} until {least} items of class {name!r} have it."
+        rests_on_hero1 = any(fit.levels is None for fit in fits) and not question.method.by_design
+        if rests_on_hero1 and one.fit.information.is_weak:
+            reasons[f"{where} does not pin the reliabilities down"] = f"Add gold to {where}."
     if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
         has = f"there are only {question.n_clusters} clusters"
         reasons[has] = f"Label items of {SAFE_CLUSTERS} clusters or more."
@@ -131,7 +136,9 @@ def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -
     """Why there is no profile likelihood, or None if there is."""
     if question.method.name not in ANCHORED:
         return f"{question.method.name} has no profile likelihood"
-    if question.reliability is not None and question.reliability.shrinkage > 0:
+    if question.reliability is None:
+        return "there is no history"
+    if question.reliability.shrinkage > 0:
         return "its likelihood leaves out the shrinkage"
     if not linear:
         return "it exists for rates, scores and win rates of one round"
@@ -182,7 +189,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
-    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS))
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.freedom))
     if between.unseen is None:
         where = np.vectorize(shifted)(drifts)
     else:

@@ -25,6 +25,7 @@ from hero_eval.round import Round
 from hero_eval.targets.intervals import edge_floor, interval_kind
 from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
 from hero_eval.targets.rate import rate_contrast
+from hero_eval.targets.twice import refuse_own_history
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,7 @@ def estimate_moderation(
     )
     require_round(current)
     flags = current.flags(flag)
+    refuse_own_history(current, history)
     sides = [current.select(flags == side) for side in (True, False) if (flags == side).any()]
     question = ask(sides, history, options, split=flag)
     if len(question.classes) > 2:
@@ -202,7 +204,8 @@ def _assemble(
     if unknown:
         values = {name: np.array(share if name == "flagged share" else math.nan) for name in values}
     if yes is None:
-        found.append(Finding("F501", "no item is flagged, so precision is undefined"))
+        values["F1"] = np.array(math.nan)
+        found.append(Finding("F501", "no item is flagged, so precision and with it F1 are undefined"))
     if math.isnan(float(values["recall"])) and not unknown:
         found.append(Finding("F501", "no violation is estimated, so recall is undefined"))
     fits = [group.fit for group in made.values()]
@@ -239,8 +242,9 @@ def _floors(centres: dict[str, float], n_items: int, *, one_sided: bool, on_edge
     """
     of = {"flagged share": float(n_items), "recall": max(n_items * centres["prevalence"], 1.0)}
     of |= {"prevalence": float(n_items), "precision": n_items * centres["flagged share"]}
+    of["F1"] = n_items * (centres["flagged share"] + centres["prevalence"]) / 2
     wanted = (["flagged share", "recall"] if one_sided else []) + (
-        ["prevalence", "precision", "recall"] if on_edge else []
+        ["prevalence", "precision", "recall", "F1"] if on_edge else []
     )
     out = {}
     for name in wanted:

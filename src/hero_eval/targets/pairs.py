@@ -46,13 +46,13 @@ _PAIRS_EACH = 2  # of a round: pairs that share a round err together
 
 
 def best_by_pairs(
+    currents: Sequence[Round],
     past: Sequence[Round],
     classes: tuple[str, ...],
     options: Options,
     em: EMOptions,
     shrinkage: float,
     *,
-    currents: Sequence[Round],
     positive: object,
 ) -> Choice:
     """The method for a difference of two rounds over a history that has gold."""

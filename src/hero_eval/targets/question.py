@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
-from hero_eval.confidence import Curve, Flat, Normal, Touching, resampled
-from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large
+from hero_eval.confidence import Curve, Flat, Normal, Resampled, Touching, resampled
+from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large, stays
+from hero_eval.engines.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
 from hero_eval.findings import Finding, name_some, settled, unique
@@ -29,7 +30,7 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.score import EDGE_ITEMS
 from hero_eval.reliability import Reliability, fit_with, history_rounds, labelers_of, no_gold, not_converged
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round, common_classes, in_one_spelling
 from hero_eval.targets import guards
 from hero_eval.targets.bootstrap import Replicates, draw_replicates
 from hero_eval.targets.clusters import clusters_of, clusters_of_history, repeat_findings
@@ -42,10 +43,13 @@ from hero_eval.targets.intervals import (
     interval_kind,
     profile_curve,
 )
+from hero_eval.targets.strangers import outside_gold
+from hero_eval.targets.twice import overlap_findings, refuse_own_history
 
 if TYPE_CHECKING:
     from hero_eval.targets.choice import Choice
 
+LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 History = Round | Sequence[Round] | Reliability | None
 
@@ -88,6 +92,13 @@ class Options:
                 "E201",
                 f"covariates is the text {self.covariates!r}. Give a list of names: [{self.covariates!r}]",
             )
+        listed = isinstance(self.covariates, Sequence) and all(isinstance(name, str) for name in self.covariates)
+        if self.covariates is not None and not listed:
+            raise wrong("E201", f"covariates is {self.covariates!r}. It is a list of the names of columns")
+        for name in ("text", "cluster"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise wrong("E201", f"{name} is {value!r}. It is the name of a column")
         if self.groups is not None and not isinstance(self.groups, Mapping):
             kind = type(self.groups).__name__
             raise wrong("E201", f"groups is {kind}. It maps labelers to groups, such as {{'ann': 'vendor-1'}}")
@@ -110,6 +121,8 @@ class Current:
     known: NDArray[np.bool_] | None
     findings: tuple[Finding, ...]
     clusters: NDArray[np.object_] | None = None
+    own: Reliability | None = None
+    """What this round's own gold says of its labelers, where there is no history with gold."""
 
     def ids(self, fit: Fit) -> NDArray[np.object_] | None:
         return self.all_ids if fit.on_all else self.known_ids
@@ -141,10 +154,17 @@ class Question:
 
     @property
     def n_gold(self) -> int:
-        uses_gold = "history gold" in self.method.needs
-        past = self.reliability.n_gold if uses_gold and self.reliability is not None else 0
-        now = sum(current.round.n_gold for current in self.currents) if "current gold" in self.method.takes else 0
-        return past + now
+        """The golds that the method uses, of history and of the current rounds."""
+        return self.n_gold_history + self.n_gold_current
+
+    @property
+    def n_gold_history(self) -> int:
+        return self.reliability.n_gold if self.method.uses_history and self.reliability is not None else 0
+
+    @property
+    def n_gold_current(self) -> int:
+        used = "current gold" in self.method.takes or any(current.own is not None for current in self.currents)
+        return sum(current.round.n_gold for current in self.currents) if used else 0
 
     def fits(self) -> list[Fit]:
         return list(self.first_fits)
@@ -157,7 +177,9 @@ class Question:
     def fit_findings(self, fit: Fit, current: Current) -> tuple[Finding, ...]:
         """Everything to be said of one fit, each remark once."""
         found = [*self.findings, *current.findings, *fit.findings]
-        if "history gold" in self.method.needs and self.reliability is not None:
+        if current.own is not None:
+            found += [one for one in current.own.findings if one.code not in guards.NOTES]
+        if self.method.uses_history and self.reliability is not None:
             found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
             found.append(not_converged(fit.report))
@@ -247,7 +269,8 @@ class Question:
         influence = self.influence(fit, current, contrast)
         value = float(contrast @ fit.rates) if known else math.nan
         n_items = current.n_items(fit.on_all)
-        floor = edge_floor(float(contrast @ fit.inside), bounds, n_items) if fit.on_edge else 0.0
+        behind = n_items if fit.edge_items is None else fit.edge_items
+        floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge else 0.0
         kind, remark = interval_kind(self, [fit], [current])
         found = self.fit_findings(fit, current)
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
@@ -297,9 +320,13 @@ class Question:
         """An estimate with its confidence curve: the one given, or normal by the influences.
 
         `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
-        tell the classes apart leave the whole range open.
+        tell the classes apart leave the whole range open, unless past rounds show how far apart rounds lie.
         """
-        if guards.knows_nothing(self) and kind != "paper":
+        value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
+        if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
+            curve = Flat(bounds) if math.isnan(curve.spread) else None
+        told = curve is not None and guards.past_rounds_tell(fit)
+        if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper" and not told):
             curve = Flat(bounds)
         if curve is None:
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
@@ -318,6 +345,7 @@ class Question:
             method=self.method.name,
             n_items=n_items,
             n_gold=self.n_gold,
+            n_gold_current=self.n_gold_current,
             level=self.options.level,
             interval_kind=kind,
             bounds=bounds,
@@ -334,6 +362,8 @@ class Question:
     def freedom(self) -> float:
         """Degrees of freedom of the intervals: few clusters, or little gold, make them longer."""
         by_clusters = math.inf if self.options.cluster is None else max(self.n_clusters - 1.0, 1.0)
+        if self.method.by_design:
+            return min(by_clusters, max(min(current.round.n_gold for current in self.currents) - 1.0, 1.0))
         return min(by_clusters, gold_freedom(self.n_gold, len(self.classes)) if self.n_gold else math.inf)
 
     @property
@@ -360,6 +390,12 @@ def ask(
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
+    together = in_one_spelling([*past, *currents])
+    if any(new is not old for new, old in zip(together, past, strict=False)):
+        history = together[: len(past)]
+    past, currents = together[: len(past)], together[len(past) :]
+    for current in currents:
+        refuse_own_history(current, past or None)
     classes = common_classes([*currents, *past])
     method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage, best)
     rounds, columns = tuple(currents), None
@@ -388,10 +424,14 @@ def ask(
         *_advice(currents, past, method, options, names),
         *remarks,
         *repeat_findings(rounds, past, options.cluster),
+        *overlap_findings(rounds, past),
+        *outside_gold(rounds, past, classes),
     )
     question = Question(classes, prepared, reliability, method, why, options, found, past_clusters, (*rounds, *past))
     if columns is not None and split is not None:
         question = _split_history(question, split)
+    if options.method is None and method.name == "hero3":
+        return guards.contradicted(question)
     guarded = options.method is None and method.name == "hero2" and columns is not None
     return _step_back(question) if guarded else question
 
@@ -495,10 +535,11 @@ def _choose(
         raise wrong(
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
-    if "history gold" in method.needs and not past:
-        raise wrong("E206", f"{name} needs a history with gold; none was given")
-    if "history gold" in method.needs and not gold:
-        raise no_gold(past)
+    _require_gold(method, currents, past)
+    if wants and not gold and method.uses_covariates:
+        raise wrong(
+            "E206", f"covariates of {name} need a history with gold; leave them out to use the round's own gold"
+        )
     tried = options.method is None and gold and (wants or options.penalty is None)
     if tried and not method.uses_covariates:  # it did better on past rounds without them
         return method, why, (), found
@@ -540,10 +581,40 @@ def _best(
     if any(one.n_gold for one in past):
         from hero_eval.targets.choice import best_with_gold  # it plays past rounds, which asks questions again
 
-        chosen = (best or best_with_gold)(past, classes, options, em, shrinkage)
+        known = past, classes, options, em, shrinkage
+        chosen = best_with_gold(*known) if best is None else best(currents, *known)
         return chosen.name, chosen.why, chosen.findings
     lack = "history has no gold" if past else "there is no history"
-    return "dawid_skene", f"{lack}, so the labelers can be compared only with each other", ()
+    golds = [one.n_gold for one in currents]
+    if (
+        min(golds) >= LEAST_OWN
+        and not stays(currents)
+        and not (options.covariates or options.text is not None or options.penalty is not None)
+    ):
+        own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
+        if is_large(currents):
+            return "hero1", f"{own} anchor its labelers", ()
+        return "balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it", ()
+    few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
+    return "dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other", ()
+
+
+def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Round]) -> None:
+    """The gold that a method asked for cannot do without."""
+    if any(one.n_gold for one in past) and not method.by_design:
+        return
+    if method.by_design and is_large([*currents, *past]):
+        raise wrong("E211", f"{method.name} needs items one by one; a round here is kept without them: use hero1")
+    least = LEAST_OWN if method.by_design else 1
+    poor = [one for one in currents if one.n_gold < least or stays([one])]  # whose labels stay in an engine, cannot
+    if method.by_design and poor:
+        message = f"{method.name} needs gold for {LEAST_OWN} or more items of {poor[0].name!r}; {poor[0].n_gold} has it"
+        raise unsupported("E305", message)
+    if "history gold" in method.needs or ("gold" in method.needs and poor):
+        if past:
+            raise no_gold(past)
+        either = "" if "history gold" in method.needs else ", and the current round has none either"
+        raise wrong("E206", f"{method.name} needs a history with gold; none was given{either}")
 
 
 def _learn(
@@ -556,7 +627,7 @@ def _learn(
     progress: Progress | None,
 ) -> Reliability | None:
     """History's reliabilities if the method needs them; a fitted one is used again when its classes agree."""
-    if "history gold" not in method.needs:
+    if not method.uses_history or ("history gold" not in method.needs and not any(one.n_gold for one in past)):
         return None
     if isinstance(history, Reliability) and history.classes == classes:
         return history
@@ -576,6 +647,8 @@ def _count_current(
     if one.n_items == 0:
         raise unsupported("E303", f"no item of the current round {one.name!r} has a usable label")
     everything = count([one], one.labelers, classes)
+    if reliability is None and method.uses_own_gold:
+        return _count_own(one, everything, classes, method, options)
     if reliability is None:
         evidence = Evidence(len(classes), everything.patterns, everything.patterns, progress=options.progress)
         units = None if options.cluster is None else clusters_of(one, options.cluster)
@@ -641,6 +714,28 @@ def _count_current(
     return Current(one, evidence, one.item_ids[known.kept], one.item_ids, known.kept, tuple(found), units)
 
 
+def _count_own(one: Round, everything: Counted, classes: tuple[str, ...], method: Method, options: Options) -> Current:
+    """A round that has nothing but its own gold to be read by."""
+    own = fit_with((one,), EMOptions(), classes, options.progress, where="the current round")
+    wide = Wide(
+        own.labelers,
+        count([one], own.labelers, classes, routed=True).patterns,
+        (),
+        _group_numbers(own.labelers, options.groups),
+    )
+    evidence = Evidence(
+        len(classes),
+        wide.current,
+        everything.patterns,
+        progress=options.progress,
+        given=own.fit,
+        wide=wide if "all labelers" in method.takes else None,
+    )
+    units = None if options.cluster is None else clusters_of(one, options.cluster)
+    ids = None if everything.kept is None else one.item_ids
+    return Current(one, evidence, ids, ids, everything.kept, _current_notes(one, method, own=True), units, own)
+
+
 def _widen(
     one: Round,
     reliability: Reliability,
@@ -671,9 +766,9 @@ def _group_numbers(labelers: Sequence[str], groups: Mapping[str, str] | None) ->
     return np.array([numbers[named[one]] if one in named else 0 for one in labelers], dtype=np.int64)
 
 
-def _current_notes(one: Round, method: Method) -> tuple[Finding, ...]:
+def _current_notes(one: Round, method: Method, *, own: bool = False) -> tuple[Finding, ...]:
     notes = [note.at(f"current {one.name!r}") for note in one.notes]
-    if one.n_gold and "current gold" not in method.takes:
+    if one.n_gold and "current gold" not in method.takes and not own:
         message = f"{one.n_gold} items of {one.name!r} have gold; {method.name} does not use the current round's gold"
         notes.append(Finding("F105", message, {"gold": one.n_gold}))
     return tuple(notes)
@@ -687,7 +782,7 @@ def _advice(
     if names and not options.covariates and options.text is None:
         message = f"{method.name} uses every numeric column that all rounds share: {name_some(list(names))}"
         found.append(Finding("F406", message, {"covariates": list(names)}))
-    if options.method is None and not (names or options.covariates or options.text) and "history gold" in method.needs:
+    if options.method is None and not (names or options.covariates or options.text) and method.uses_history and past:
         unused = shared.shared_numeric(currents, past, options.not_covariates)
         if unused:
             message = f"history and current share {name_some(list(unused))}, which could sharpen the estimate"

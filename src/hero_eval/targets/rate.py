@@ -16,9 +16,11 @@ from hero_eval.findings import Finding, unique
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
+from hero_eval.reading.arrays import LARGEST
 from hero_eval.round import Round, spelled
 from hero_eval.targets.family import Family, family, family_options, groups_of
 from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
+from hero_eval.targets.twice import refuse_own_history
 
 
 # The overloads tell only how `by` changes what comes back; the options are those of the implementation.
@@ -66,6 +68,7 @@ def estimate_rate(  # type: ignore[misc]
             shown, source=Source((current,), question.reliability or history, _asked(options, positive, scores))
         )
     require_round(current)
+    refuse_own_history(current, history)
     parts = groups_of(current, by)
     question = ask(list(parts.values()), history, family_options(options, len(parts)), split=by)
     made = [
@@ -163,7 +166,9 @@ def _mean_score(question: Question, current: Current, fit: Fit, scores: Mapping[
 def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> Floats | None:
     """A number for each class: as given, or the classes themselves if they are numbers (and more than 0 and 1)."""
     if scores is not None:
-        numeric = all(isinstance(value, int | float) and math.isfinite(value) for value in scores.values())
+        if not isinstance(scores, Mapping):
+            raise wrong("E201", f"scores is {scores!r}. It maps every class to a number")
+        numeric = all(isinstance(value, int | float) and abs(value) <= LARGEST for value in scores.values())
         keyed = {spelled(key, classes): float(value) for key, value in scores.items()} if numeric else {}
         if set(keyed) != set(classes) or len(set(keyed.values())) < 2:
             raise wrong(

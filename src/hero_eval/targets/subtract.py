@@ -141,7 +141,7 @@ class _PairDrift:
 
 def _lacks_gold(question: Question) -> bool:
     """Whether some class has no gold, or next to none: what was not seen then bounds the rates."""
-    if question.reliability is None:
+    if question.reliability is None or question.method.by_design:
         return False
     _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
     return bool(by_class.min() < SAFE_GOLD)

@@ -149,6 +149,8 @@ def estimate_document(one: Estimate) -> dict[str, Any]:
         "why": one.why,
         "n_items": one.n_items,
         "n_gold": one.n_gold,
+        "n_gold_history": one.n_gold_history,
+        "n_gold_current": one.n_gold_current,
         "converged": one.converged,
     }
 

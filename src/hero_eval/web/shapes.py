@@ -136,6 +136,8 @@ class EstimateOut(Shape):
     why: str
     n_items: int
     n_gold: int
+    n_gold_history: int
+    n_gold_current: int
     converged: bool
 
 

@@ -1,0 +1,88 @@
+"""PPI: prediction-powered. The mean of the current round's gold, sharpened by what labels predict for all its items.
+
+The interval rests on gold being a random part of the current round (or drawn with known probabilities) and on nothing
+that is known of labelers: predictions (HERO-3's class shares, of history and current together where there is a
+history) may be as wrong as they like, which only makes the interval longer (`model/powered.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hero_eval.findings import Finding
+from hero_eval.methods.hero3 import fitted_levels
+from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.model.levels import LevelFit
+from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.powered import Powered, left_out, powered_mean
+from hero_eval.model.score import EDGE_ITEMS, edge_point
+
+LEAST_GOLD = 2
+"""The variance of fewer is not to be had."""
+
+
+def predictions(levels: LevelFit, n_history: int) -> tuple[Floats, Ints]:
+    """Class shares (n, K) of every current item by its labels and the other items' gold, and its gold (n,)."""
+    rows = levels.rows
+    shares = levels.shares.copy()
+    where = rows.known & rows.is_current
+    shares[where] = left_out(levels, where)
+    here = rows.patterns.row_of_item[n_history:]
+    return shares[here], rows.patterns.gold[here]
+
+
+def powered(evidence: Evidence, levels: LevelFit) -> Powered:
+    """The prediction-powered rates by a fit of HERO-3's model."""
+    wide = evidence.wide
+    assert wide is not None
+    foreseen, gold = predictions(levels, wide.n_history)
+    return powered_mean(foreseen, gold, evidence.current_all.item_weight, wide.current.item_weight)
+
+
+def ppi_fit(evidence: Evidence, levels: LevelFit) -> Fit:
+    """PPI's rates and influences, by a fit of HERO-3's model that may have been made for something else."""
+    found = powered(evidence, levels)
+    rates = _on_simplex(found.rates)
+    edge = bool(rates.min() * found.worth < EDGE_ITEMS)
+    n_gold = int((levels.rows.patterns.gold[levels.rows.patterns.row_of_item][-len(found.influence) :] >= 0).sum())
+    said = (
+        f"power {found.power:.2f}: the mean of {n_gold} golds"
+        + (", sharpened by what labels predict for all items" if found.power > 0 else "; labels add nothing to it")
+        if n_gold < len(found.influence)
+        else f"every item has gold: the plain mean of {n_gold} golds"
+    )
+    return Fit(
+        rates=rates,
+        inside=edge_point(rates, found.worth) if edge else rates,
+        current=found.influence[:, 1:],
+        history=None,
+        paper=found.influence[:, 1:],
+        on_edge=edge,
+        on_all=True,
+        report=levels.report,
+        findings=(Finding("F320", said, {"power": found.power, "gold": n_gold, "worth": found.worth}),),
+        levels=levels,
+        edge_items=found.worth,
+    )
+
+
+def _on_simplex(rates: Floats) -> Floats:
+    """A correction may lead past 0 or 1."""
+    held = np.maximum(rates, 0.0)
+    out: Floats = held / held.sum()
+    return out
+
+
+def rates(evidence: Evidence) -> Floats:
+    return _on_simplex(powered(evidence, fitted_levels(evidence)).rates)
+
+
+@method(
+    "ppi",
+    "The mean of the current round's gold, sharpened by what labels predict; rests on gold being random alone",
+    rates,
+    needs=("current gold",),
+    takes=("all labelers", "current gold", "history"),
+)
+def ppi(evidence: Evidence) -> Fit:
+    return ppi_fit(evidence, fitted_levels(evidence))

@@ -1,0 +1,211 @@
+"""Rare and odd answers: forgiven, refused by name, left out when told to, or shown with their count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from engine_rounds import ENGINES, read_on
+from make_rounds import binary_answers, codes, finding, labels_given, some_gold, tables_of
+from typer.testing import CliRunner
+
+import hero_eval as hero
+from hero_eval.cli.main import app
+from hero_eval.errors import HeroError
+from hero_eval.reading.values import alike
+
+WORDS = ("bad", "good")
+runner = CliRunner(env={"COLUMNS": "100"})
+
+
+def drawn(seed: int = 1, n: int = 150, gold: float = 0.5, prefix: str = "i") -> dict[str, pa.Table]:
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < 0.4).astype(int)
+    labels = labels_given(rng, truth, binary_answers([0.85, 0.8, 0.75], [0.9, 0.8, 0.85]))
+    return tables_of(labels, some_gold(rng, truth, gold), classes=WORDS, prefix=prefix)
+
+
+def with_labels(tables: dict[str, pa.Table], changes: dict[int, Any]) -> dict[str, pa.Table]:
+    """The tables with other answers in some rows of the labels."""
+    said = tables["labels"].to_pydict()
+    for row, answer in changes.items():
+        said["label"][row] = answer
+    return {**tables, "labels": pa.table(said)}
+
+
+def rows_saying(tables: dict[str, pa.Table], answer: str, count: int) -> list[int]:
+    return np.flatnonzero(np.array(tables["labels"]["label"].to_pylist()) == answer)[:count].tolist()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("godo", "good", True),
+        ("goood", "good", True),
+        ("god", "good", True),
+        ("yess", "yes", True),
+        ("violatoin", "violation", True),
+        ("vioaltoin", "violation", True),
+        ("not good", "not godo", True),
+        ("good", "good", False),
+        ("1", "2", False),
+        ("1", "10", False),
+        ("model_1", "model_2", False),
+        ("10.5", "10.6", False),
+        ("A", "B", False),
+        ("grade A", "grade B", False),
+        ("tie", "lie", False),
+        ("correct", "incorrect", False),
+        ("relevant", "irrelevant", False),
+        ("safe", "unsafe", False),
+        ("increase", "decrease", False),
+        ("bad", "good", False),
+        ("unsure", "unsafe", False),
+    ],
+)
+def test_what_is_spelled_alike(one: str, other: str, expected: bool) -> None:
+    assert alike(one, other) is expected
+    assert alike(other, one) is expected
+
+
+def test_case_and_space_are_forgiven_and_said() -> None:
+    tables = drawn()
+    first, second, third = rows_saying(tables, "good", 3)
+    odd = with_labels(tables, {first: "Good ", second: "GOOD", third: " good"})
+    plain, forgiven = (hero.Round(**of, positive="good") for of in (tables, odd))
+    assert forgiven.values == plain.values == ("bad", "good")
+    assert (forgiven.label_answer == plain.label_answer).all()
+    note = finding(type("Notes", (), {"findings": forgiven.notes}), "F115")
+    assert note.data == {"count": 2, "answers": {"GOOD": 1, "Good": 1}, "padded": 2}
+    assert plain.notes == ()
+    assert hero.Round(**odd, positive="Good").positive == "good"
+    given = hero.Round(**odd, classes=["Bad", "Good"])
+    assert given.values == ("Bad", "Good")
+    assert (given.label_answer == plain.label_answer).all()
+
+
+def test_answers_that_gold_or_the_classes_tell_apart_stay_apart() -> None:
+    tables = tables_of(np.array([[0, 1, 2]] * 9), np.array([0, 1, 2] * 3), classes=("a", "A", "b"))
+    assert hero.Round(**tables).values == ("A", "a", "b")
+    without = {"labels": tables["labels"]}
+    assert hero.Round(**without).values == ("A", "b")  # equally frequent: the first in order
+    assert hero.Round(**without, classes=["a", "A", "b"]).values == ("a", "A", "b")
+
+
+def test_rounds_that_differ_in_case_share_their_classes() -> None:
+    past, tables = drawn(2, prefix="h"), drawn()
+    shouted = with_labels(tables, {row: a.upper() for row, a in enumerate(tables["labels"]["label"].to_pylist())})
+    history = hero.Round(**past, positive="good")
+    plain = hero.estimate_rate(hero.Round(labels=tables["labels"]), history, method="hero1")
+    loud = hero.Round(labels=shouted["labels"])
+    for asked in (history, hero.fit_reliability(history)):
+        found = hero.estimate_rate(loud, asked, method="hero1")
+        assert (found.value, found.interval()) == (plain.value, plain.interval())
+        assert "F115" in codes(found)
+    assert "hero1" in hero.compare_methods(loud, history)
+
+
+def test_a_rare_misspelling_is_refused_with_count_rows_and_class() -> None:
+    tables = drawn()
+    first, second = rows_saying(tables, "good", 2)
+    odd = with_labels(tables, {first: "godo", second: "godo"})
+    with pytest.raises(HeroError) as caught:
+        hero.Round(**odd)
+    (problem,) = caught.value.problems
+    assert problem.code == "E123"
+    for part in ("'godo'", "2 rows", f"rows {first + 1}, {second + 1}", "'good'", "classes=", "missing="):
+        assert part in problem.message
+    assert hero.Round(**odd, classes=["bad", "godo", "good"]).values == ("bad", "godo", "good")
+    assert hero.Round(**odd, missing=["godo"]).n_labels == 448
+
+
+def test_what_is_no_misspelling_is_not_refused() -> None:
+    tables = drawn()
+    often = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 40), "goods"))
+    assert "goods" in hero.Round(**often).values
+    in_gold = {**tables, "gold": pa.table({"item": ["i00000", "i00001"], "gold": ["goods", "good"]})}
+    assert "goods" in hero.Round(**with_labels(in_gold, {0: "goods"})).values
+    numbers = tables_of(np.array([[1, 1, 2]] * 60 + [[1, 2, 0]]), classes=("11", "1", "2"))
+    assert hero.Round(**numbers).values == ("1", "2", "11")
+
+
+def test_answers_that_count_as_not_given() -> None:
+    tables = drawn()
+    rows = rows_saying(tables, "good", 3)
+    odd = with_labels(tables, dict(zip(rows, ("unsure", "Unsure", "skip"), strict=True)))
+    made = hero.Round(**odd, missing=["unsure", "skip"], positive="good")
+    assert (made.values, made.n_labels) == (("bad", "good"), 447)
+    note = finding(type("Notes", (), {"findings": made.notes}), "F116")
+    assert note.data == {"count": 3, "answers": {"Unsure": 1, "skip": 1, "unsure": 1}}
+    assert [one.code for one in made.notes] == ["F116"]  # they are no empty rows as well
+    gold = {**tables, "gold": pa.table({"item": ["i00000", "i00001"], "gold": ["unsure", "good"]})}
+    assert hero.Round(**gold, missing="unsure").n_gold == 1
+    with pytest.raises(HeroError, match="E201 missing names 'good'"):
+        hero.Round(**odd, missing=["good"], positive="good")
+    with pytest.raises(HeroError, match="E119"):
+        hero.Round(labels=tables["labels"], missing=["good", "bad"])
+
+
+def test_other_answers_are_shown_with_their_count() -> None:
+    tables = drawn()
+    odd = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 20), "unsure"))
+    history = hero.Round(**drawn(2, prefix="h"), positive="good")
+    current = hero.Round(labels=odd["labels"])
+    found = hero.estimate_rate(current, history, positive="good", method="hero1")
+    said = finding(found, "F117")
+    assert said.data == {"answers": {"unsure": 20}, "labels": 900}
+    assert "'unsure' (20)" in said.message
+    left_out = hero.Round(labels=odd["labels"], missing=["unsure"])
+    assert "F117" not in codes(hero.estimate_rate(left_out, history, positive="good", method="hero1"))
+    named = hero.Round(labels=odd["labels"], classes=["bad", "unsure", "good"])
+    assert "F117" not in codes(hero.estimate_rate(named, history, positive="good", method="hero1"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_reads_answers_alike(engine: str, tmp_path: Path) -> None:
+    tables = drawn()
+    rows = rows_saying(tables, "good", 6)
+    odd = with_labels(tables, dict(zip(rows, ("Good ", "GOOD", "unsure", "Unsure", "godo", "godo"), strict=True)))
+    for name, table in odd.items():
+        pyarrow.csv.write_csv(table, tmp_path / f"{name}.csv")
+    with pytest.raises(HeroError, match=r"E123.*'godo' in 2 rows"):
+        read_on(engine, tmp_path, missing=["unsure"]).n_items  # noqa: B018
+    read = read_on(engine, tmp_path, missing=["unsure", "godo"])
+    assert (read.values, read.n_labels, read.n_items) == (("bad", "good"), 446, 150)
+    notes = {note.code: note.data for note in read.notes}
+    assert notes == {
+        "F115": {"count": 2, "answers": {"GOOD": 1, "Good": 1}, "padded": 1},
+        "F116": {"count": 4, "answers": {"Unsure": 1, "godo": 2, "unsure": 1}},
+    }
+
+
+def test_the_command_takes_missing_and_check_shows_strangers(tmp_path: Path) -> None:
+    tables = drawn()
+    odd = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 20), "unsure"))
+    for folder, of in (("now", odd), ("past", drawn(2, prefix="h"))):
+        (tmp_path / folder).mkdir()
+        for name, table in of.items():
+            pyarrow.csv.write_csv(table, tmp_path / folder / f"{name}.csv")
+    now, past = str(tmp_path / "now"), str(tmp_path / "past")
+    shown = runner.invoke(app, ["check", now])
+    assert "'unsure' (20)" in " ".join(shown.output.split())
+    asked = ["estimate", now, "--history", past, "--positive", "good", "--method", "hero1"]
+    wide, narrow = (runner.invoke(app, [*asked, *more, "--json"]) for more in ([], ["--missing", "unsure,skip"]))
+    assert '"F117"' in wide.output
+    assert '"F116"' in narrow.output
+    assert '"F117"' not in narrow.output
+    clash = runner.invoke(app, [*asked, "--missing", "good"])
+    assert (clash.exit_code, "E201" in clash.output) == (2, True)
+
+
+def test_a_store_leaves_out_what_is_missing_and_reads_what_it_took(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    tables = drawn()
+    odd = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 3), "unsure"))
+    store = hero.create_store(tmp_path / "store")
+    store.add(odd["labels"], round="may", gold=odd["gold"], missing=["unsure"])
+    assert store.round("may").values == ("bad", "good")
