@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import hero_eval as hero
+from hero_eval.cli.main import app
 from hero_eval.confidence import Normal, NoSurer
-from hero_eval.model.between import SIZES, Drift, drift_of, no_drift
-from hero_eval.model.shared_drift import GoldShares, SharedDrift, Side, learn_shared_drift, pair_variance, prior_drift
+from hero_eval.model.between import DRIFT_FREEDOM, SIZES, Drift, drift_of, no_drift
+from hero_eval.model.shared_drift import (
+    COMMON_SCALE,
+    GoldShares,
+    SharedDrift,
+    Side,
+    learn_shared_drift,
+    pair_variance,
+)
 from hero_eval.round import Round
-from hero_eval.targets.pairs import BOTH, WEIGHTS, choice_of, pair_seen, pairs_to_play
-from hero_eval.targets.readings import batch_numbers
+from hero_eval.targets.pairs import METHODS, choice_of, pair_seen, pairs_to_play
 from hero_eval.targets.replay import Play, Quantity, Seen
+from hero_eval.targets.subtract import batch_numbers
 
 RATE = Quantity("rate", np.array([0.0, 1.0]))
 CLASSES = ("0", "1")
@@ -42,7 +54,7 @@ def drawn_shares(
 
 def learned(seed: int, common: float, own: float, n_batches: int = 5, n_each: int = 2) -> SharedDrift:
     seen, batch = drawn_shares(np.random.default_rng([seed, 3]), common, own, n_batches, n_each)
-    return learn_shared_drift(seen, batch, prior_drift())
+    return learn_shared_drift(seen, batch, no_drift(10))
 
 
 def test_past_pairs_tell_shared_drift_from_own() -> None:
@@ -57,10 +69,10 @@ def test_past_pairs_tell_shared_drift_from_own() -> None:
 def test_one_batch_shows_own_drift_only() -> None:
     """What a single batch shares would pass for drift between its rounds, or for known."""
     seen, batch = drawn_shares(np.random.default_rng(4), 2.0, 0.0, 1, 6)
-    found = learn_shared_drift(seen, batch, prior_drift())
+    found = learn_shared_drift(seen, batch, no_drift(10))
     assert found.known
     assert found.own.size < 0.4
-    assert 0.3 < found.common.size < 0.7  # its prior
+    assert found.common.size == drift_of(np.zeros(len(SIZES)), 1, COMMON_SCALE).size  # its prior
 
 
 def test_rounds_that_share_nothing_leave_all_drift_own() -> None:
@@ -73,8 +85,8 @@ def test_rounds_that_share_nothing_leave_all_drift_own() -> None:
     assert not found.common.counts
 
 
-def fixed(size: float) -> Drift:
-    return Drift(np.array([size]), np.ones(1), 4)
+def fixed(size: float, freedom: float = math.inf) -> Drift:
+    return Drift(np.array([size]), np.ones(1), 4, freedom)
 
 
 def side(slope: float, own: float, common: float, information: float = 0.0) -> Side:
@@ -84,47 +96,43 @@ def side(slope: float, own: float, common: float, information: float = 0.0) -> S
 def test_drift_that_two_models_share_cancels() -> None:
     """Two models that a shift moves alike would be as unsure apart as each is alone."""
     along = np.ones(1)
-    alike = pair_variance([side(0.1, 0.0, 1.0)], [side(0.1, 0.0, 1.0)], [1.0], along, True)
-    unlike = pair_variance([side(0.1, 0.0, 1.0)], [side(0.04, 0.0, 1.0)], [1.0], along, True)
-    own = pair_variance([side(0.1, 0.5, 1.0)], [side(0.04, 0.5, 1.0)], [1.0], along, False)
-    assert alike == 0.0
-    assert unlike == pytest.approx(0.06**2)
+    assert pair_variance(side(0.1, 0.0, 1.0), side(0.1, 0.0, 1.0), along, True) == 0.0
+    assert pair_variance(side(0.1, 0.0, 1.0), side(0.04, 0.0, 1.0), along, True) == pytest.approx(0.06**2)
+    own = pair_variance(side(0.1, 0.5, 1.0), side(0.04, 0.5, 1.0), along, False)
     assert own == pytest.approx(0.05**2 + 0.02**2)
 
 
-def test_drift_moves_all_readings_of_a_round_together() -> None:
-    """Averaging two readings of the same labels would seem to halve a drift that is in the labels."""
-    sides = [side(0.1, 0.5, 0.0), side(0.2, 0.5, 0.0)]
-    found = pair_variance(sides, sides, [0.25, 0.75], np.ones(1), False)
-    assert found == pytest.approx(2 * (0.5 * (0.25 * 0.1 + 0.75 * 0.2)) ** 2)
+def test_drifts_of_differences_have_the_tails_of_drifts() -> None:
+    """A drift that may go far in the interval of a rate would stay near in that of a difference."""
+    far = Side(np.eye(1), SharedDrift(fixed(0.5, DRIFT_FREEDOM), no_drift(4), True, 3))
+    wanted = 2 * 0.5**2 * DRIFT_FREEDOM / (DRIFT_FREEDOM - 2)
+    assert pair_variance(far, far, np.ones(1), False) == pytest.approx(wanted)
 
 
 def test_gold_of_the_current_rounds_leaves_less_drift() -> None:
     """Gold that shows how a round drifted would not make its comparison any surer."""
-    free, seen = ([side(0.1, 1.0, 0.0, information)] for information in (0.0, 3.0))
+    free, seen = (side(0.1, 1.0, 0.0, information) for information in (0.0, 3.0))
     along = np.ones(1)
-    assert pair_variance(seen, seen, [1.0], along, False) == pytest.approx(
-        pair_variance(free, free, [1.0], along, False) / 4
-    )
+    assert pair_variance(seen, seen, along, False) == pytest.approx(pair_variance(free, free, along, False) / 4)
 
 
 @pytest.mark.parametrize(("common", "own", "batches"), [(0.8, 0.2, (5, 2)), (0.0, 0.8, (1, 6)), (0.0, 0.8, (5, 2))])
 def test_differences_of_drifts_are_covered(common: float, own: float, batches: tuple[int, int]) -> None:
-    """Intervals of differences would hold the truth far less often than they say, with drift shared or own.
+    """Intervals of differences would hold the truth less often than they say, with drift shared or own.
 
-    Five batches of two rounds, or one of six, with 60 golds each. Of 60 draws a cover of 92% has a Monte Carlo error of
-    3.5 points; measured: 100%, 97% and 88%, the last with sizes of both parts to be learned from ten rounds.
+    Five batches of two rounds, or one of six, with 60 golds each. How often an interval of that width covers is known
+    for each draw, so that 30 draws leave a Monte Carlo error of 1.5 points or less; measured over 80: 100%, 97.4% and
+    95.3%. With drifts taken for normal the last was 90.5%.
     """
     covered, shorter = [], []
-    for seed in range(60):
-        rng = np.random.default_rng([seed, 8])
-        seen, batch = drawn_shares(rng, common, own, *batches, 60)
+    for seed in range(30):
+        seen, batch = drawn_shares(np.random.default_rng([seed, 8]), common, own, *batches, 60)
         found = learn_shared_drift(seen, batch, no_drift(10))
-        apart = own * float(rng.normal() - rng.normal())
-        both = [Side(np.eye(1), found)]
-        covered.append(abs(apart) <= 1.96 * math.sqrt(pair_variance(both, both, [1.0], np.ones(1), False)))
+        both = Side(np.eye(1), found)
+        reach = 1.96 * math.sqrt(pair_variance(both, both, np.ones(1), False))
+        covered.append(math.erf(reach / (math.sqrt(2) * own) / math.sqrt(2)))
         shorter.append(found.own.size < math.hypot(common, own))
-    assert np.mean(covered) >= 0.92 - 2 * 0.035
+    assert np.mean(covered) >= 0.95 - 3 * np.std(covered) / math.sqrt(len(covered))
     if common > own:
         assert np.mean(shorter) > 0.8
 
@@ -201,16 +209,18 @@ def plays_of(errors: dict[str, float], n_pairs: int = 6) -> list[Play]:
     ]
 
 
-def test_a_clearly_better_method_is_taken_alone() -> None:
-    """Past pairs that all speak for one method would be averaged away, or one would be taken by chance."""
-    assert choice_of(plays_of({"hero1": 0.3, "hero3": 0.01, BOTH: 0.2}), 6)[0] == "hero3"
-    assert choice_of(plays_of({"hero1": 0.01, "hero3": 0.3, BOTH: 0.2}), 6)[0] == "hero1"
-    name, why = choice_of(plays_of({"hero1": 0.02, "hero3": 0.02, BOTH: 0.02}), 6)
-    assert name == BOTH
-    assert "neither" in why
-    assert (
-        choice_of(plays_of({"hero1": 0.3, "hero3": 0.01, BOTH: 0.2}, 2), 2)[0] == BOTH
-    )  # of two pairs nothing is clear
+def test_past_pairs_choose_only_what_is_clear() -> None:
+    """Past pairs that all speak for one method would be ignored, or one would be taken by chance."""
+    name, why = choice_of(plays_of({"hero1": 0.01, "hero3": 0.3}), 6)
+    assert name == "hero1"
+    assert why.startswith("over 6 pairs it gains on hero3 +")
+    assert choice_of(plays_of({"hero1": 0.3, "hero3": 0.01}), 6)[0] == "hero3"
+    name, why = choice_of(plays_of({"hero1": 0.02, "hero3": 0.02}), 6)
+    assert name == "hero3"
+    assert "not clearly" in why
+    name, why = choice_of(plays_of({"hero1": 0.01, "hero3": 0.3}, 2), 2)
+    assert name == "hero3"
+    assert "cannot tell" in why
 
 
 # ------------------------------------------------------------------------------------------------ the default
@@ -242,30 +252,30 @@ def models(seed: int, n_rounds: int = 5, n_items: int = 150, n_gold: int = 30) -
 def answered() -> dict[str, Any]:
     a, b, *past = models(1)
     fitted = hero.fit_reliability(past)
-    found = {name: hero.estimate_difference(a, b, fitted, method=name) for name in ("hero1", "hero3", BOTH)}
+    found = {name: hero.estimate_difference(a, b, fitted, method=name) for name in METHODS}
     return {**found, "default": hero.estimate_difference(a, b, fitted), "back": hero.estimate_difference(b, a, fitted)}
 
 
-def test_the_default_reads_two_ways(answered: dict[str, Any]) -> None:
-    """The better of two readings, or their mean, would be lost, and what it is made of would not be said."""
+def test_a_difference_is_that_of_the_rates_beside_it(answered: dict[str, Any]) -> None:
+    """A headline would say 5 points where the two rates under it differ by 7."""
+    for found in answered.values():
+        one, other = found.distribution["a"], found.distribution["b"]
+        assert found.value == one.value - other.value
+        assert found.method == one.method == other.method
+        low, high = found.interval()
+        assert low <= found.value <= high
+
+
+def test_pairs_that_cannot_tell_leave_hero3(answered: dict[str, Any]) -> None:
+    """With little gold the method of a comparison would be left to chance, or nobody would know why it was taken."""
     default = answered["default"]
-    expected = sum(weight * answered[name].value for name, weight in WEIGHTS.items())
-    assert sum(WEIGHTS.values()) == pytest.approx(1.0)
-    assert default.method == BOTH
-    assert default.value == pytest.approx(expected, abs=1e-12)
+    assert default.method == "hero3"
+    assert default.value == answered["hero3"].value
+    assert default.interval() == answered["hero3"].interval()
     (why,) = (one for one in default.findings if one.code == "F306")
-    assert why.data["differences"] == {name: pytest.approx(answered[name].value) for name in WEIGHTS}
-    for name in "ab":
-        assert default.distribution[name].value == answered["hero3"].distribution[name].value
-    assert answered[BOTH].value == default.value
-    assert answered[BOTH].interval() == default.interval()
-
-
-def test_the_gap_between_readings_is_doubt(answered: dict[str, Any]) -> None:
-    """Two methods that contradict each other would give a surer answer than either."""
-    default = answered["default"]
-    apart = answered["hero1"].value - answered["hero3"].value
-    assert default.influence.variance_by_source()["rounds"] >= math.prod(WEIGHTS.values()) * apart**2
+    assert "hero3 was taken" in why.fact
+    assert why.data["pairs"] == []
+    assert "F306" not in {one.code for one in answered["hero3"].findings}
 
 
 def test_the_order_of_the_models_only_turns_the_sign(answered: dict[str, Any]) -> None:
@@ -275,16 +285,20 @@ def test_the_order_of_the_models_only_turns_the_sign(answered: dict[str, Any]) -
     assert back.interval() == pytest.approx(tuple(-end for end in reversed(there.interval())), abs=1e-9)
 
 
-def test_one_past_round_is_read_twice_if_labelers_err_together() -> None:
-    """With one past round a comparison would rest on a single reading, whether or not labelers' errors mislead it."""
+def test_one_past_round_leaves_hero3() -> None:
+    """A single past round would be split into pairs, or be played without a history."""
     a, b, *past = models(2, 3)
     found = hero.estimate_difference(a, b, past)
-    together = "F204" in {one.code for one in found.findings}
-    assert found.method == (BOTH if together else "hero3")
-    with pytest.raises(hero.HeroError, match="E206"):
-        hero.estimate_difference(a, b, [a], method=BOTH)
-    with pytest.raises(hero.HeroError, match="E204"):
-        hero.estimate_difference(a, b, models(2)[2:], method=BOTH, covariates=["x"])
+    assert found.method == "hero3"
+    assert found.why == "one past round has gold: drift is unknown"
+
+
+def test_naming_the_usual_interval_changes_no_method(answered: dict[str, Any]) -> None:
+    """Asking for the interval that is the default would change the number that it is about."""
+    a, b, *past = models(1)
+    named = hero.estimate_difference(a, b, past, interval="influence")
+    assert named.method == answered["default"].method
+    assert named.value == pytest.approx(answered["default"].value, abs=1e-12)
 
 
 def test_what_nothing_shows_of_shared_drift_is_said() -> None:
@@ -298,27 +312,68 @@ def test_what_nothing_shows_of_shared_drift_is_said() -> None:
     assert apart.value == pytest.approx(together.value, abs=1e-9)
 
 
-def renamed(one: Round, prefix: str) -> Round:
-    labels = pa.table(
-        {
-            "item": [f"{prefix}{one.item_ids[i]}" for i in one.label_item],
-            "labeler": [one.labelers[j] for j in one.label_labeler],
-            "label": [one.values[k] for k in one.label_answer],
-        }
-    )
+def tables(one: Round, prefix: str = "") -> tuple[pa.Table, pa.Table]:
+    labels = {
+        "item": [f"{prefix}{one.item_ids[i]}" for i in one.label_item],
+        "labeler": [one.labelers[j] for j in one.label_labeler],
+        "label": [one.values[k] for k in one.label_answer],
+    }
     known = np.flatnonzero(one.gold >= 0)
     gold = {"item": [f"{prefix}{one.item_ids[i]}" for i in known], "gold": [one.values[one.gold[i]] for i in known]}
-    return Round(labels, pa.table(gold), classes=list(CLASSES), name=one.name)
+    return pa.table(labels), pa.table(gold)
 
 
-def test_past_pairs_with_all_their_gold_choose() -> None:
+def renamed(one: Round, prefix: str) -> Round:
+    return Round(*tables(one, prefix), classes=list(CLASSES), name=one.name)
+
+
+def test_past_pairs_with_all_their_gold_are_played() -> None:
     """A team with plenty of gold would never learn which method is best for its comparisons."""
     a, b, *past = models(4, 6, 100, 100)
     found = hero.estimate_difference(a, b, past)
     (why,) = (one for one in found.findings if one.code == "F306")
     assert len(why.data["pairs"]) >= 3
-    assert set(why.data["methods"]) == {"hero1", "hero3", BOTH}
+    assert set(why.data["methods"]) == {"hero1", "hero3"}
+    assert f"{found.method} was taken" in why.fact
     assert found.why.startswith("backtest of past pairs")
+    named = hero.estimate_difference(a, b, past, method=found.method)
+    assert named.value == found.value
+    assert named.interval() == found.interval()
+
+
+@pytest.mark.parametrize(("better", "worse"), [("hero1", "hero3"), ("hero3", "hero1")])
+def test_the_method_that_past_pairs_speak_for_answers(monkeypatch: Any, better: str, worse: str) -> None:
+    """The trial would be shown, and its outcome ignored."""
+    good, bad = (plays_of({name: error}) for name, error in ((better, 0.01), (worse, 0.3)))
+    played: dict[str, list[Play]] = {one.round: [] for one in good}
+    for one in [*good, *bad]:
+        played[one.round].append(one)
+    rounds = iter(played.values())
+    monkeypatch.setattr("hero_eval.targets.pairs.PairPlay.__call__", lambda *_: next(rounds, []))
+    a, b, *past = models(4, 6, 100, 100)
+    found = hero.estimate_difference(a, b, past)
+    assert found.method == better
+    assert found.value == found.distribution["a"].value - found.distribution["b"].value
+
+
+def test_the_command_compares_as_the_library_does(tmp_path: Path) -> None:
+    """The command would name another method, or another number, than the library."""
+    for one in models(5, 4, 60, 20):
+        (tmp_path / one.name).mkdir()
+        for name, table in zip(("labels", "gold"), tables(one), strict=True):
+            if table.num_rows:
+                pq.write_table(table, tmp_path / one.name / f"{name}.parquet")
+    folders = [tmp_path / f"model {number}" for number in range(4)]
+    past = [word for folder in folders[2:] for word in ("--history", str(folder))]
+    ran = CliRunner().invoke(app, ["compare", *map(str, folders[:2]), *past, "--json"])
+    assert ran.exit_code == 0, ran.output
+    told = json.loads(ran.stdout)
+    a, b, *history = map(hero.read_round, folders)
+    expected = hero.estimate_difference(a, b, history)
+    assert told["method"] == expected.method == "hero3"
+    assert told["value"] == pytest.approx(expected.value, abs=1e-9)
+    assert told["value"] == told["distribution"]["a"]["value"] - told["distribution"]["b"]["value"]
+    assert "F306" in {one["code"] for one in told["findings"]}
 
 
 def test_a_difference_is_no_surer_than_what_was_never_seen() -> None:
