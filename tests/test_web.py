@@ -139,7 +139,7 @@ def test_models_are_compared_by_one_history(site: httpx.Client, place: Path) -> 
     assert found["leaders"]["low"]["first"] == "v7"
     assert found["leaders"]["low"]["is_clear"]
     store = hero.open_store(place)
-    history = [store.round(name) for name in found["history"]]
+    history = [store.round(name) for name in found["history"] if name not in ("2026-w46", "2026-w44")]
     wanted = hero.estimate_difference(store.round("2026-w46"), store.round("2026-w44"), history)
     assert gap["value"] == pytest.approx(wanted.value, abs=1e-9)
     page = Read(page_when_there(site, "/models?better=low&baseline=2026-w44")).text
