@@ -39,9 +39,13 @@ from hero_eval.round import Round
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "results" / "real_rounds.csv"
 ONE_PAST = DOCS / "results" / "one_past_round.csv"
+DIFFERENCES = DOCS / "results" / "real_differences.csv"
 PAGE = DOCS / "real-rounds.md"
 METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "history_mean", "hero1", "hero3")
 RATES = (0.02, 0.05, 0.10, 0.30)
+DIFFERENCE_METHODS = ("majority_vote", "gold_proportion", "hero1", "hero3", "default")
+DIFFERENCE_SETTINGS = ("tqa v1", "tqa v2", "imagenhub SC", "imagenhub PQ")
+DIFFERENCE_RATE = 0.10
 LEAST_DRAWS = 10
 DRAWS = {("dices350", 0.10): 100}  # two rounds only: ten draws would leave a tenth of the mean error to chance
 SETTINGS: Mapping[str, tuple[str, str]] = {  # the set of current rounds, and the set of past ones
@@ -198,8 +202,8 @@ Row = dict[str, str]
 KEY = ("setting", "gold_rate", "method", "rounds")
 
 
-def summaries(outcomes: Sequence[Outcome]) -> Iterator[Row]:
-    """A row for each setting, gold rate, method and kind of rounds, and rows of the mean over settings."""
+def summaries(outcomes: Sequence[Outcome], n_settings: int = len(SETTINGS)) -> Iterator[Row]:
+    """A row for each setting, gold rate, method and kind of rounds, and rows of the mean over all `n_settings`."""
     cells: dict[tuple[float, str, str], list[Outcome]] = {}
     for one in outcomes:
         cells.setdefault((one.job.rate, one.job.setting, one.method), []).append(one)
@@ -215,7 +219,7 @@ def summaries(outcomes: Sequence[Outcome]) -> Iterator[Row]:
             yield row_of((setting, rate, method, kind), rounds, [table], answered)
             by_setting.setdefault((rate, method), []).append(table)
             counts.setdefault((rate, method), []).append(rounds)
-        every = len({one.job.setting for one in outcomes}) == len(SETTINGS)
+        every = len({one.job.setting for one in outcomes}) == n_settings
         for (rate, method), tables in by_setting.items():
             if every:
                 yield row_of((OVERALL, rate, method, kind), sum(counts[rate, method]), tables, np.nan)
@@ -246,7 +250,7 @@ def row_of(key: tuple[str, float, str, str], rounds: int, tables: Sequence[np.nd
     return row
 
 
-def update(path: Path, rows: Sequence[Row]) -> None:
+def update(path: Path, rows: Sequence[Row], methods: Sequence[str] = METHODS) -> None:
     """Write the rows into the file in place of those with the same key, the others kept, in one order."""
     old = read(path) if path.exists() else []
     merged = {tuple(row[name] for name in KEY): row for row in [*old, *rows]}
@@ -254,7 +258,7 @@ def update(path: Path, rows: Sequence[Row]) -> None:
 
     def place(row: Row) -> tuple[float, int, int, int]:
         kind = (EVERY, LONG).index(row["rounds"])
-        return float(row["gold_rate"]), order.index(row["setting"]), kind, METHODS.index(row["method"])
+        return float(row["gold_rate"]), order.index(row["setting"]), kind, methods.index(row["method"])
 
     write_rows(path, sorted(merged.values(), key=place))
 
@@ -323,7 +327,10 @@ def write_page() -> None:
 
 def sections(rows: Sequence[Row], markers: Any) -> dict[str, str]:
     by_rate = {f"gold rate {rate:g}": rate_tables(rows, rate, markers) for rate in RATES}
-    return {"one past round": one_past_table(read(ONE_PAST), markers), **by_rate}
+    differences = rate_tables(
+        read(DIFFERENCES) if DIFFERENCES.exists() else [], DIFFERENCE_RATE, markers, DIFFERENCE_METHODS, "pairs"
+    )
+    return {"one past round": one_past_table(read(ONE_PAST), markers), "differences": differences, **by_rate}
 
 
 def one_past_table(rows: Sequence[Row], markers: Any) -> str:
@@ -339,7 +346,9 @@ def one_past_table(rows: Sequence[Row], markers: Any) -> str:
     return table
 
 
-def rate_tables(rows: Sequence[Row], rate: float, markers: Any) -> str:
+def rate_tables(
+    rows: Sequence[Row], rate: float, markers: Any, methods: Sequence[str] = METHODS, of_what: str = "rounds"
+) -> str:
     """Each measure with settings down and methods across; coverage also of rounds with a longer history."""
     here = [row for row in rows if float(row["gold_rate"]) == rate]
     if not here:
@@ -347,22 +356,26 @@ def rate_tables(rows: Sequence[Row], rate: float, markers: Any) -> str:
     parts = [
         ("Mean |error|", "error", EVERY),
         ("95% interval covers", "coverage", EVERY),
-        (f"95% interval covers, rounds with {LONG}", "coverage", LONG),
+        (f"95% interval covers, {of_what} with {LONG}", "coverage", LONG),
         ("Mean width of the interval", "width", EVERY),
         ("Mean interval score, lower is better", "score", EVERY),
-        (f"Mean interval score, rounds with {LONG}", "score", LONG),
+        (f"Mean interval score, {of_what} with {LONG}", "score", LONG),
     ]
-    return "\n\n".join(f"{title}:\n\n{one_table(here, name, kind, markers)}" for title, name, kind in parts)
+    here_methods = [method for method in methods if any(row["method"] == method for row in here)]
+    return "\n\n".join(
+        f"{title}:\n\n{one_table(here, name, kind, markers, here_methods, of_what)}" for title, name, kind in parts
+    )
 
 
-def one_table(rows: Sequence[Row], name: str, kind: str, markers: Any) -> str:
-    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+def one_table(
+    rows: Sequence[Row], name: str, kind: str, markers: Any, methods: Sequence[str], of_what: str = "rounds"
+) -> str:
     lines = []
     for setting in [*SETTINGS, OVERALL]:
         of = {row["method"]: row for row in rows if row["setting"] == setting and row["rounds"] == kind}
         if of:
             lines.append([setting, next(iter(of.values()))["n_rounds"], *(cell(of.get(m), name) for m in methods)])
-    table: str = markers.table(["setting", "rounds", *(f"`{m}`" for m in methods)], lines, "lr" + "r" * len(methods))
+    table: str = markers.table(["setting", of_what, *(f"`{m}`" for m in methods)], lines, "lr" + "r" * len(methods))
     return table
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,19 +22,23 @@ from hero_eval.round import Round
 
 @dataclass(frozen=True)
 class Set:
-    """One set of real rounds: a folder, which of its items, and which columns make rounds and pools of rounds."""
+    """One set of real rounds: a folder, which of its items, and which columns make rounds and pools of rounds.
+
+    `prompt` is the column that is the same for the items of several models that answer one prompt.
+    """
 
     folder: str
     only: tuple[str, str] | None
     by: str
     within: str | None = None
+    prompt: str | None = None
 
 
 SETS: Mapping[str, Set] = {
-    "tqa v1": Set("tqa_judges", ("round", "v1"), "model"),
-    "tqa v2": Set("tqa_judges", ("round", "v2"), "model"),
-    "imagenhub SC": Set("imagenhub_vie", ("aspect", "SC"), "round", "task"),
-    "imagenhub PQ": Set("imagenhub_vie", ("aspect", "PQ"), "round", "task"),
+    "tqa v1": Set("tqa_judges", ("round", "v1"), "model", prompt="question_id"),
+    "tqa v2": Set("tqa_judges", ("round", "v2"), "model", prompt="question_id"),
+    "imagenhub SC": Set("imagenhub_vie", ("aspect", "SC"), "round", "task", "uid"),
+    "imagenhub PQ": Set("imagenhub_vie", ("aspect", "PQ"), "round", "task", "uid"),
     "dices350": Set("dices350", None, "round"),
 }
 
@@ -56,6 +60,18 @@ class Part:
     pool: str
     labels: pa.Table
     gold: pa.Table
+    prompts: pa.Table | None = None
+
+    def on_prompts(self) -> Part:
+        """The same round with its items named by their prompts, as they are in rounds of other models."""
+        assert self.prompts is not None, f"items of {self.name} have no prompts"
+        place, prompt = self.prompts["item"].combine_chunks(), self.prompts["prompt"]
+
+        def renamed(table: pa.Table) -> pa.Table:
+            of = pc.index_in(table["item"], place)
+            return table.set_column(0, "item", prompt.take(of))
+
+        return replace(self, labels=renamed(self.labels), gold=renamed(self.gold))
 
     @property
     def truth(self) -> float:
@@ -85,5 +101,7 @@ def parts_of(name: str, folder: Path) -> tuple[Part, ...]:
         own = labels.filter(pc.is_in(labels["item"], rows["item"].combine_chunks()))
         of_gold = gold.filter(pc.is_in(gold["item"], own["item"].combine_chunks())).sort_by("item")
         pool = rows[one.within][0].as_py() if one.within else ""
-        parts.append(Part(key, pool, own.select(["item", "labeler", "label"]), of_gold.select(["item", "gold"])))
+        tables = own.select(["item", "labeler", "label"]), of_gold.select(["item", "gold"])
+        prompts = rows.select(["item", one.prompt]).rename_columns(["item", "prompt"]) if one.prompt else None
+        parts.append(Part(key, pool, *tables, prompts))
     return tuple(parts)

@@ -29,6 +29,7 @@ BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 real_rounds: Any = importlib.import_module("real_rounds")
 real_sets: Any = importlib.import_module("real_sets")
+real_differences: Any = importlib.import_module("real_differences")
 sys.path.remove(str(BENCHMARKS))
 
 GOLD_SHARE = 0.10
@@ -173,6 +174,37 @@ def test_drift_between_versions_runs() -> None:
     assert np.max(errors) < 0.25
     of_hero1, of_hero3 = np.mean(errors, axis=0)
     assert of_hero3 < of_hero1
+
+
+@pytest.mark.parametrize(
+    ("name", "n_pairs"), [("tqa v1", 36), ("tqa v2", 28), ("imagenhub SC", 56), ("imagenhub PQ", 56)]
+)
+def test_pairs_of_models_share_their_prompts(name: str, n_pairs: int) -> None:
+    """Models would be compared item by item though their items have nothing in common, or pairs would be left out."""
+    parts = [part.on_prompts() for part in parts_of(name, data_folder())]
+    pairs = list(real_differences.pairs(parts))
+    assert len(pairs) == n_pairs
+    for a, b in pairs[::9]:
+        first, second = (set(part.current().item_ids) for part in (a, b))
+        assert len(first & second) >= 0.9 * min(len(first), len(second))
+    one = parts[0]
+    assert one.truth == parts_of(name, data_folder())[0].truth
+    assert one.current().n_items == one.gold.num_rows
+
+
+def test_a_pair_is_scored_by_the_difference_of_its_gold() -> None:
+    """The benchmark would hold differences against something else than what gold says."""
+    a, b, *others = parts_of("tqa v2", data_folder())
+    a, b, others = a.on_prompts(), b.on_prompts(), [part.on_prompts() for part in others[:2]]
+    history = [part.history(np.random.default_rng(1), GOLD_SHARE) for part in others]
+    job = real_rounds.Job("tqa v2", GOLD_SHARE, 0, ("majority_vote", "hero1"))
+    found = list(real_differences.play_pair(job, a, b, history))
+    assert [one.method for one in found] == list(job.methods)
+    for one in found:
+        assert one.truth == pytest.approx(a.truth - b.truth)
+        assert one.low < one.value < one.high
+        assert one.n_past == 2
+    assert abs(found[1].value - found[1].truth) < 0.1
 
 
 def outcome(draw: int, low: float, high: float, n_past: int = 3) -> Any:

@@ -207,6 +207,41 @@ def resampled(replicates: Floats, value: float, skewness: float) -> Resampled:
     return Resampled(known, float(special.ndtri(share)), min(max(skewness / 6, -0.25), 0.25))
 
 
+@dataclass(frozen=True)
+class NoSurer:
+    """A difference's curve, but no surer than the curves of its two sides allow if nothing ties them together.
+
+    Each end lies as far out as the roots of the sums of squares of the sides' own distances, or farther. Where a rate
+    is bounded by what was never seen, its interval is lopsided, and no standard error tells that.
+    """
+
+    inner: Curve
+    one: Curve
+    other: Curve
+    values: tuple[float, float]
+    bounds: tuple[float, float]
+
+    def quantile(self, p: float) -> float:
+        a, b = self.values
+        tail = round(min(p, 1.0 - p), 12)  # the same on both sides, to the last digit
+        below, above = (tail, 1.0 - tail) if p < 0.5 else (1.0 - tail, tail)
+        reach = math.hypot(self.one.quantile(below) - a, self.other.quantile(above) - b)
+        low, high = self.bounds
+        if p < 0.5:
+            return max(min(self.inner.quantile(p), a - b - reach), low)
+        return min(max(self.inner.quantile(p), a - b + reach), high) if p > 0.5 else self.inner.quantile(p)
+
+    def below(self, x: float) -> float:
+        if x <= self.bounds[0] or x >= self.bounds[1]:
+            return 0.0 if x <= self.bounds[0] else 1.0
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.quantile(middle) < x else (low, middle)
+        return (low + high) / 2
+
+
+_HALVINGS = 40
 _GRID: Floats = np.linspace(-14.0, 14.0, 2_801)
 
 

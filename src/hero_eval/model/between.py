@@ -99,12 +99,12 @@ def learn_drift(fit: LevelFit) -> Drift:
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     heights = np.zeros(len(SIZES))
     if len(names) >= 2:
-        offset, gold, counts = _gold_rows(fit, rows.known)
+        offset, gold, counts = gold_rows(fit, rows.known)
         heights = np.array([_marginal(offset, gold, number, counts, size) for size in SIZES])
     return drift_of(heights, len(names))
 
 
-def _gold_rows(fit: LevelFit, use: Bools) -> tuple[Floats, Ints, Floats]:
+def gold_rows(fit: LevelFit, use: Bools) -> tuple[Floats, Ints, Floats]:
     """Of rows with gold: their class logits by labels alone, their gold, and as how many items they count."""
     patterns = fit.rows.patterns
     return np.log(label_shares(fit)[use]), patterns.gold[use], patterns.counts[use]
@@ -117,7 +117,7 @@ def gold_contradiction(fit: LevelFit) -> float:
     """
     if not fit.rows.known.any():
         return 0.0
-    offset, gold, counts = _gold_rows(fit, fit.rows.known)
+    offset, gold, counts = gold_rows(fit, fit.rows.known)
     share = np.exp(offset)
     gap = np.abs(counts @ (np.eye(share.shape[1])[gold] - share))
     return float((np.maximum(gap - 0.5, 0.0) / np.sqrt(counts @ (share * (1.0 - share)) + 0.25)).max())
@@ -140,8 +140,8 @@ def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
     use = rows.known & rows.is_current
     if size == 0.0 or not use.any():
         return np.zeros(rows.n_classes - 1), 0.0
-    offset, gold, counts = _gold_rows(fit, use)
-    at, _, hessian = _peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
+    offset, gold, counts = gold_rows(fit, use)
+    at, _, hessian = peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
     return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
 
 
@@ -192,14 +192,12 @@ def _marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: fl
     design[np.arange(len(gold)), number + 1] = 1.0
     precision = np.full(n_rounds + 1, size**-2.0)
     precision[0] = 1e-4
-    _, height, hessian = _peak(offset, gold, counts, design, precision)
+    _, height, hessian = peak(offset, gold, counts, design, precision)
     _, log_determinant = np.linalg.slogdet(hessian)
     return float(height - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum())
 
 
-def _peak(
-    offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats
-) -> tuple[Floats, float, Floats]:
+def peak(offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats) -> tuple[Floats, float, Floats]:
     """The most probable shifts (K-1, m) of the class logits, how probable, and the information there.
 
     A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0.
@@ -321,7 +319,7 @@ def unseen_classes(fit: LevelFit) -> Unseen | None:
         seen |= ~named  # a class that neither gold nor any label has is only a word
     if seen.all():
         return None
-    offset, _, counts = _gold_rows(fit, rows.known)
+    offset, _, counts = gold_rows(fit, rows.known)
     odds = special.logsumexp(offset[:, ~seen], axis=1) - special.logsumexp(offset[:, seen], axis=1)
     shifts = np.linspace(-_FARTHEST - odds.max(), _FARTHEST - odds.min(), _UNSEEN_PLACES)
     none_seen = -counts @ np.logaddexp(0.0, odds[:, None] + shifts)  # falls with the shift
@@ -357,9 +355,14 @@ class Between:
     def covariance(self) -> Floats:
         """(K-1, K-1) of rates[1:], from drift, from labelers' own moves and from classes that no gold shows."""
         slopes = self.slopes()
-        out: Floats = self.own + self.drift.size**2 * slopes @ slopes.T
-        if self.unseen is not None:
-            off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
-            off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
-            out = out + off.T @ off / len(off)
+        out: Floats = self.apart() + self.drift.size**2 * slopes @ slopes.T
+        return out
+
+    def apart(self) -> Floats:
+        """The same without drift."""
+        if self.unseen is None:
+            return self.own
+        off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
+        off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
+        out: Floats = self.own + off.T @ off / len(off)
         return out

@@ -89,19 +89,27 @@ def _by_backtest(
         quantities = quantities[1:]
     found = replay(past, played, classes, quantities, methods, options, em, shrinkage)
     name, why = choice(found.plays, methods)
-    figures = {method: _figures(found.plays, method) for method in methods}
-    shown = "; ".join(
-        f"{method} |error| {of['abs_error']:.3f}, covers {of['coverage']:.0%}, interval score {of['score']:.3f}"
-        for method, of in figures.items()
-        if of is not None
-    )
+    shown = told_figures(found.plays, methods)
     cap = f", of {len(past)} those with most gold," if len(past) > len(played) else ""
     message = f"{len(played)} past rounds{cap} were played as current with their gold hidden: {shown}. {name} was taken"
-    data = {"rounds": [past[position].name for position in played], "methods": figures}
+    data = {
+        "rounds": [past[position].name for position in played],
+        "methods": {method: figures(found.plays, method) for method in methods},
+    }
     return Choice(name, f"backtest of past rounds: {why}", (Finding("F306", message, data),))
 
 
-def _figures(plays: Sequence[Play], method: str) -> dict[str, float] | None:
+def told_figures(plays: Sequence[Play], methods: Sequence[str]) -> str:
+    """What each method's plays came to, in a row."""
+    each = {method: figures(plays, method) for method in methods}
+    return "; ".join(
+        f"{method} |error| {of['abs_error']:.3f}, covers {of['coverage']:.0%}, interval score {of['score']:.3f}"
+        for method, of in each.items()
+        if of is not None
+    )
+
+
+def figures(plays: Sequence[Play], method: str) -> dict[str, float] | None:
     own = [one for one in plays if one.method == method]
     if not own:
         return None

@@ -7,9 +7,10 @@ once and its error is counted once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,9 @@ from hero_eval.targets.intervals import (
 )
 from hero_eval.targets.strangers import outside_gold
 from hero_eval.targets.twice import overlap_findings, refuse_own_history
+
+if TYPE_CHECKING:
+    from hero_eval.targets.choice import Choice
 
 LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 _TOUCH = 2e-3  # the default clipping bound, and a little more
@@ -369,11 +373,18 @@ class Question:
         return len(np.unique(np.concatenate(clusters).astype(str)))
 
 
-def ask(currents: Sequence[Round], history: History, options: Options, split: str | None = None) -> Question:
+def ask(
+    currents: Sequence[Round],
+    history: History,
+    options: Options,
+    split: str | None = None,
+    best: Callable[..., Choice] | None = None,
+) -> Question:
     """Check the call, choose the method, learn from history, and count the current rounds.
 
     `split` is a column whose value is the same throughout each current round: history's covariate means are then those
-    of its items with that value.
+    of its items with that value. `best` chooses where history has gold and no method is named, in the place of
+    `best_with_gold`.
     """
     em, shrinkage = (history.options, history.shrinkage) if isinstance(history, Reliability) else (EMOptions(), 0.0)
     for current in currents:
@@ -386,7 +397,7 @@ def ask(currents: Sequence[Round], history: History, options: Options, split: st
     for current in currents:
         refuse_own_history(current, past or None)
     classes = common_classes([*currents, *past])
-    method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage)
+    method, why, names, chosen = _choose(currents, past, classes, options, em, shrinkage, best)
     rounds, columns = tuple(currents), None
     large = is_large([*currents, *past])
     if large and (names or options.text is not None):
@@ -511,13 +522,14 @@ def _choose(
     options: Options,
     em: EMOptions,
     shrinkage: float,
+    best: Callable[..., Choice] | None = None,
 ) -> tuple[Method, str, tuple[str, ...], tuple[Finding, ...]]:
     """The method asked for, or the best that the data allow, with the covariates it takes and what is said of it."""
     methods = all_methods()
     wants = bool(options.covariates) or options.text is not None
     gold = any(one.n_gold for one in past)
     asked: tuple[str, str, tuple[Finding, ...]] = options.method or "", "asked for", ()
-    name, why, found = _best(currents, past, classes, options, em, shrinkage) if options.method is None else asked
+    name, why, found = _best(currents, past, classes, options, em, shrinkage, best) if options.method is None else asked
     method = methods[name]
     if options.groups is not None and "all labelers" not in method.takes:
         raise wrong(
@@ -561,6 +573,7 @@ def _best(
     options: Options,
     em: EMOptions,
     shrinkage: float,
+    best: Callable[..., Choice] | None = None,
 ) -> tuple[str, str, tuple[Finding, ...]]:
     if any(one.n_gold for one in past) and is_large([*currents, *past]):
         name = "hero2" if options.covariates or options.text is not None else "hero1"
@@ -568,7 +581,8 @@ def _best(
     if any(one.n_gold for one in past):
         from hero_eval.targets.choice import best_with_gold  # it plays past rounds, which asks questions again
 
-        chosen = best_with_gold(past, classes, options, em, shrinkage)
+        known = past, classes, options, em, shrinkage
+        chosen = best_with_gold(*known) if best is None else best(currents, *known)
         return chosen.name, chosen.why, chosen.findings
     lack = "history has no gold" if past else "there is no history"
     golds = [one.n_gold for one in currents]

@@ -197,7 +197,7 @@ def replay(
                 skipped.setdefault(name, {})[names[position]] = "; ".join(one.message for one in error.problems)
                 continue
             for estimate, truth in zip(estimates, seen, strict=True):
-                plays.append(_play(names[position], name, estimate, truth))
+                plays.append(play_of(names[position], name, estimate, truth))
             if moved is not None:
                 drift.append(replace(moved, round=names[position]))
     if progress is not None:
@@ -231,7 +231,8 @@ def distinct_names(rounds: Sequence[Round]) -> list[str]:
     ]
 
 
-def _play(name: str, method: str, estimate: Estimate, seen: Seen) -> Play:
+def play_of(name: str, method: str, estimate: Estimate, seen: Seen) -> Play:
+    """An estimate made without the gold, beside what the gold says."""
     low, high = estimate.interval()
     return Play(name, method, estimate.what, estimate.value, low, high, estimate.level, estimate.bounds, seen)
 

@@ -72,7 +72,7 @@ def models_compared(
     found: dict[str, Estimate] = {name: one.result for name, one in own.items()}
     past, is_apart = common_past(log, [row.round for row in entries])
     read = read_all(opened, tell, [*entries, *past])
-    gaps = _Gaps(read, _learned([read[row.round] for row in past], tell), options)
+    gaps = _Gaps(read, [row.round for row in past], options, tell)
     others = [row for row in entries if row.round != baseline]
     for place, row in enumerate(others):
         tell(f"Comparing with {names[baseline]}", place, len(others))
@@ -135,18 +135,28 @@ def _model_names(entries: Sequence[Entry]) -> dict[str, str]:
 
 
 class _Gaps:
-    """Differences between rounds, each worked out once."""
+    """Differences between rounds, each worked out once. A round that is compared is not in its own history."""
 
-    def __init__(self, read: Mapping[str, hero.Round], history: Any, options: Mapping[str, Any]) -> None:
-        self._read, self._history, self._options = read, history, options
+    def __init__(
+        self, read: Mapping[str, hero.Round], past: Sequence[str], options: Mapping[str, Any], tell: Tell
+    ) -> None:
+        self._read, self._past, self._options, self._tell = read, past, options, tell
+        self._learned: dict[tuple[str, ...], Any] = {}
         self.estimates: dict[tuple[str, str], Estimate] = {}
+
+    def _history(self, a: str, b: str) -> Any:
+        """Learned once for all that share it."""
+        names = tuple(name for name in self._past if name not in (a, b))
+        if names not in self._learned:
+            self._learned[names] = _learned([self._read[name] for name in names], self._tell)
+        return self._learned[names]
 
     def __call__(self, a: str, b: str) -> Gap:
         if (b, a) in self.estimates:
             return self(b, a).turned()
         if (a, b) not in self.estimates:
             self.estimates[a, b] = hero.estimate_difference(
-                self._read[a], self._read[b], self._history, **self._options
+                self._read[a], self._read[b], self._history(a, b), **self._options
             )
             self._options = _one_method(self._options, self.estimates[a, b])
         one = self.estimates[a, b]
