@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from engine_rounds import one_table, write
-from make_rounds import binary_answers, codes, draw_pair, finding, labels_given, some_gold, tables_of
+from make_rounds import binary_answers, codes, draw_pair, finding, labels_given, round_of, some_gold, tables_of
 from typer.testing import CliRunner
 
 import hero_eval as hero
@@ -42,8 +42,6 @@ def test_a_round_in_its_own_history_is_refused_under_any_name() -> None:
         hero.estimate_rate(mine, [other, again], by="flag")
     with pytest.raises(HeroError, match="E208"):
         hero.estimate_moderation(mine, [other, again], flag="flag")
-    with pytest.raises(HeroError, match="E208"):
-        hero.estimate_difference(mine, other, [again])
     assert hero.estimate_rate(mine, [other], method="hero1").n_gold == other.n_gold
 
 
@@ -145,3 +143,22 @@ def test_files_that_an_engine_counts_are_recognised(tmp_path: Path) -> None:
             hero.estimate_rate(read("may"), read(history), method="hero1")
     assert "F113" in codes(hero.fit_reliability([read("may"), read("copy")]))
     hero.estimate_rate(read("may").without_gold(), [read("copy")], method="hero1")  # gold hidden: another round
+
+
+def test_a_compared_round_counts_once() -> None:
+    """A new model against the last one, whose round is all the history there is, would count its gold twice, or not at
+    all; with another past round it would vouch for itself."""
+    rng = np.random.default_rng(5)
+    answers = binary_answers([0.8, 0.85, 0.75], [0.85, 0.8, 0.9])
+    truths = [(rng.random(250) < rate).astype(int) for rate in (0.5, 0.4, 0.45)]
+    golds = [some_gold(rng, truths[0], 0.4), None, some_gold(rng, truths[2], 0.4)]
+    first, second, third = (
+        round_of(labels_given(rng, truth, answers), gold, prefix="i", options={"name": name})
+        for truth, gold, name in zip(truths, golds, ("first", "second", "third"), strict=True)
+    )
+    alone = hero.estimate_difference(second, first, [first], method="hero1")
+    assert not finding(alone, "F114").doubts_interval
+    assert alone.interval()[0] <= truths[1].mean() - truths[0].mean() <= alone.interval()[1]
+    beside = hero.estimate_difference(second, first, [first, third], method="hero1")
+    assert "left out" in finding(beside, "F113").message
+    assert beside.value == hero.estimate_difference(second, first, [third], method="hero1").value

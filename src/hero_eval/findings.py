@@ -89,6 +89,7 @@ DOUBTS_INTERVAL: frozenset[str] = frozenset(
     {
         "F108",  # repeats that are taken as independent
         "F112",  # what gold tells of the labelers may not hold for the other items
+        "F114",
         "F205",
         "F206",
         "F209",

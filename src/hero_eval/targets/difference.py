@@ -10,8 +10,9 @@ import numpy as np
 
 from hero_eval.confidence import Normal
 from hero_eval.estimate import Estimate, Influence, Part, Source
-from hero_eval.findings import Finding, unique
+from hero_eval.findings import Finding, name_some, unique
 from hero_eval.model.history import Progress
+from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
 from hero_eval.targets.pairs import best_by_pairs
 from hero_eval.targets.question import History, Options, ask, require_round
@@ -47,10 +48,35 @@ def estimate_difference(
     for side in (a, b):
         require_round(side)
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
-    question = ask([a, b], history, options, best=partial(best_by_pairs, positive=positive))
+    sides, history, remarks = _apart((a, b), history)
+    if any(one.code == "F114" for one in remarks) and options.cluster is None:
+        options = replace(options, cluster="item")  # an item that counts on both sides counts once in the error
+    question = ask(sides, history, options, best=partial(best_by_pairs, positive=positive))
     difference = difference_of(question, positive)
-    difference = replace(difference, source=Source((a, b), question.reliability or history))
+    found = [one for one in difference.findings if not (remarks and one.code == "F114")]
+    source = Source((a, b), question.reliability or history)
+    difference = replace(difference, source=source, findings=unique([*remarks, *found]))
     return _nothing(difference, a, b) if a.holds_same_as(b) else difference
+
+
+def _apart(sides: tuple[Round, Round], history: History) -> tuple[tuple[Round, ...], History, list[Finding]]:
+    """The two rounds and a history without them; where no other past round has gold, one of them stays there.
+
+    Its gold then counts in history alone.
+    """
+    past = () if history is None else history_rounds(history)
+    inside = [one for one in past if any(side.holds_same_as(one) for side in sides)]
+    if not inside:
+        return sides, history, []
+    names, data = name_some([one.name for one in inside]), {"rounds": [one.name for one in inside]}
+    others = tuple(one for one in past if not any(one is other for other in inside))
+    if any(one.n_gold for one in others):
+        message = f"of the rounds in history {names} is one of the two that are compared, and was left out of it"
+        return sides, others, [Finding("F113", message, data, "Nothing; leave it out yourself to hear no more of it.")]
+    message = f"of the rounds in history only {names} has gold, and is one of the two that are compared"
+    remark = Finding("F114", message, data, "Add gold to another past round.", doubts=False)
+    blind = tuple(side.without_gold() if any(side.holds_same_as(one) for one in inside) else side for side in sides)
+    return blind, history, [remark]
 
 
 def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:

@@ -135,7 +135,7 @@ def _model_names(entries: Sequence[Entry]) -> dict[str, str]:
 
 
 class _Gaps:
-    """Differences between rounds, each worked out once. A round that is compared is not in its own history."""
+    """Differences between rounds, each worked out once, with neither of the two in history unless no other has gold."""
 
     def __init__(
         self, read: Mapping[str, hero.Round], past: Sequence[str], options: Mapping[str, Any], tell: Tell
@@ -146,7 +146,8 @@ class _Gaps:
 
     def _history(self, a: str, b: str) -> Any:
         """Learned once for all that share it."""
-        names = tuple(name for name in self._past if name not in (a, b))
+        apart = tuple(name for name in self._past if name not in (a, b))
+        names = apart if any(self._read[name].n_gold for name in apart) else tuple(self._past)
         if names not in self._learned:
             self._learned[names] = _learned([self._read[name] for name in names], self._tell)
         return self._learned[names]
