@@ -121,7 +121,8 @@ def test_a_round_does_not_differ_from_itself(method: str | None) -> None:
         (pair.current, pair.current, pair.history),
         (hero.Round(**drawn(1), name="a"), same, hero.Round(**drawn(3, prefix="h"))),
     ):
-        if options and not a.has_column("x"):
+        without = method in all_methods() and all_methods()[method].by_design and not a.n_gold
+        if without or (options and not a.has_column("x")):
             continue
         found = hero.estimate_difference(a, b, history, method=method, **options)
         assert (found.value, found.std_error, found.interval()) == (0.0, 0.0, (0.0, 0.0))
