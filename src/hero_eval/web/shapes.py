@@ -57,6 +57,7 @@ class HeadlineOut(Shape):
     level: float
     method: str
     written: str
+    doubts: list[str]
 
 
 class RoundOut(Shape):
