@@ -286,7 +286,7 @@ def test_check_tells_what_is_there(world: World) -> None:
     assert found["round"]["covariates"] == {"x": 0.0, "flagged": 0.0}
     assert found["history"][0]["gold"] == history.n_gold
     assert found["labelers"] == {"known": list(current.labelers), "unknown": []}
-    assert [row["name"] for row in found["methods"] if not row["can_run"]] == []
+    assert [row["name"] for row in found["methods"] if not row["can_run"]] == ["ppi", "balanced"]  # no gold of its own
     assert found["best"]["method"] == "hero3"
     told = ask("check", world["current"], "--history", world["history"])
     assert f"{current.n_items} items, {current.n_labels:,} labels by 5 labelers, 0 gold" in told

@@ -41,7 +41,8 @@ def dawid_skene(evidence: Evidence) -> Fit:
     )
     on_edge = bool(found.min() <= evidence.em.clip * 1.001)
     found_weak = [weak_finding("the labels alone do not pin the labelers down")] if fitted.information.is_weak else []
-    if not on_edge and not _pinned(gradient, direction):
+    alone = float(patterns.cells.sum(axis=1).max()) <= 1.0  # one label per item: nobody can be compared with anybody
+    if alone or (not on_edge and not _pinned(gradient, direction)):
         influence, known = np.full_like(influence, np.nan), np.full_like(known, np.nan)
         found_weak = [unknown_finding("the labels alone do not tell the rate: every rate fits them about as well")]
     return Fit(

@@ -131,8 +131,9 @@ def _plan(store: Store, given: Incoming, options: Options, about: About, log: Lo
 def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) -> dict[str, Any]:
     """What the round knows: as it was read; of a `Round`, what it knew, unless the caller said it anew."""
     knows = knowledge(read)
+    heard = set(read.labelers) - set(knows["labelers"])
     if about.old is not None:
-        silent = set(about.old.bound.knows.get("labelers", ())) - set(read.labelers)
+        silent = set(about.old.bound.knows.get("labelers", ())) - heard
         return knows | {"labelers": sorted(silent)}
     before = given.round
     if before is None:
@@ -141,7 +142,7 @@ def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) ->
     said = [name for name in ("classes_given", "positive") if kept[name] != knows[name]]
     if said or not set(read.values) <= set(before.values):
         kept |= {name: knows[name] for name in ("values", "classes_given", "positive")}
-    silent = {resolved.renamed.get(name, name) for name in kept["labelers"]} - set(read.labelers)
+    silent = {resolved.renamed.get(name, name) for name in kept["labelers"]} - heard
     return kept | {"labelers": sorted(silent)}
 
 
