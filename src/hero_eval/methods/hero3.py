@@ -6,7 +6,7 @@ enters the interval. An item moves the rate by its own class share and by its pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,8 +32,10 @@ from hero_eval.model.between import (
     split_slopes,
     unseen_classes,
 )
+from hero_eval.model.class_split import ClassSplit, learn_split, shape_is_seen
 from hero_eval.model.control import FEW, Covariates, prepare
 from hero_eval.model.em import EMOptions
+from hero_eval.model.history import fit_without_gold
 from hero_eval.model.latent import log_shares
 from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, fit_levels, read_in_context
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
@@ -42,6 +44,8 @@ from hero_eval.model.score import EDGE_ITEMS, edge_point
 LEVELS = (0, 2, 3, 5, 7, 9)
 CONTRADICTED = 4.5
 """Standard errors by which the gold of a class may miss what labels alone say of it before the fit is not believed."""
+LEAST_MOVE = 0.005
+"""Of a rate, by the shape of the round: smaller ones are not told."""
 _MANY_ROUNDS = 3  # of them past: rounds may then differ in more than a tilt
 _OPTIONS = EMOptions(tolerance=1e-9, step_tolerance=1e-6, max_steps=3_000)
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)  # enough to tell shapes apart
@@ -56,11 +60,17 @@ class Fitted:
     findings: tuple[Finding, ...]
     ready: Covariates | None = None
     alone: bool = True
+    split: ClassSplit | None = None
 
     @cached_property
     def drift(self) -> Drift:
         """How far rounds drift."""
-        return learn_drift(self.fit)
+        return learn_drift(self.fit) if self.split is None else self.split.drift
+
+    @cached_property
+    def by_shape(self) -> Floats:
+        """(K-1,): the drift of the current round that the shape of its labels shows."""
+        return np.zeros(self.fit.rows.n_classes - 1) if self.split is None else self.split.shift
 
     @cached_property
     def seen(self) -> tuple[Floats, float]:
@@ -68,7 +78,7 @@ class Fitted:
         rows = self.fit.rows
         if self.over_both or not (rows.known & rows.is_current).any():
             return np.zeros(rows.n_classes - 1), 0.0
-        return gold_shift(self.fit, self.drift.size)
+        return gold_shift(self.fit, self.drift.size, self.by_shape)
 
     @cached_property
     def unseen(self) -> Unseen | None:
@@ -77,8 +87,10 @@ class Fitted:
 
     @cached_property
     def shift(self) -> Floats:
-        """(K-1,): of the class logits of current items without gold: drift that gold shows, classes that none shows."""
-        return self.seen[0] if self.unseen is None else self.seen[0] + self.unseen.middle * self.unseen.direction
+        """(K-1,): of the class logits of current items without gold: drift that gold or labels show, classes that no
+        gold shows."""
+        shown = self.seen[0] + self.by_shape
+        return shown if self.unseen is None else shown + self.unseen.middle * self.unseen.direction
 
     @cached_property
     def shares(self) -> Floats:
@@ -142,6 +154,16 @@ def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
 
 
 def _fitted(evidence: Evidence) -> Fitted:
+    found = _fitted_levels(evidence)
+    if not found.alone or found.over_both or found.unseen is not None or not shape_is_seen(found.fit):
+        return found
+    assert evidence.wide is not None
+    rounds = (*evidence.wide.past, evidence.wide.current)
+    rates = [fit_without_gold(one, evidence.n_classes, evidence.em).latent.class_weights() for one in rounds]
+    return replace(found, split=learn_split(found.fit, np.stack(rates)))
+
+
+def _fitted_levels(evidence: Evidence) -> Fitted:
     wide = evidence.wide
     assert wide is not None
     if evidence.warm_levels is not None:
@@ -420,6 +442,8 @@ def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, 
         found.append(Finding("F204", message, {"levels": fit.shape.n_levels}))
     if wide.n_strangers:
         found.append(_stranger_finding(fit, wide))
+    if fitted.split is not None:
+        found += _moved_by_shape(fitted, fitted.split)
     if wide.past and not between.drift.known:
         found.append(_unknown_drift(measured, between.drift))
     if excess > 0 and np.sqrt(between.own.max()) > 0.01:
@@ -429,6 +453,24 @@ def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, 
         )
         found.append(Finding("F207", message, {"excess_sd": float(np.sqrt(excess))}))
     return found
+
+
+def _moved_by_shape(fitted: Fitted, split: ClassSplit) -> list[Finding]:
+    """Of the rates that the shape of the round moved, where that can be seen."""
+    rows = fitted.fit.rows
+    here = np.where(rows.is_current, rows.patterns.counts, 0.0)
+    before = here @ fitted.fit.shares / here.sum()
+    after = here @ shifted(fitted.fit.shares, split.shift) / here.sum()
+    if np.abs(after - before).max() < LEAST_MOVE:
+        return []
+    places = range(1, 2) if len(after) == 2 else range(len(after))
+    moved = ", ".join(f"{before[k]:.3f} to {after[k]:.3f}" for k in places)
+    message = (
+        "labels tell the level of every item almost surely, and the shape of this round parts the classes elsewhere "
+        f"than history's gold does: rates moved from {moved}"
+    )
+    data = {"weight": split.weight, "before": before.tolist(), "after": after.tolist()}
+    return [Finding("F312", message, data)]
 
 
 def _contradiction(against: float) -> list[Finding]:

@@ -40,6 +40,7 @@ _NEWTON_STEPS = 50
 _FARTHEST = 20.0  # logits beyond which a class is all or nothing
 _UNSEEN_PLACES = 4_001
 _UNSEEN_STEPS = 200
+_SEEN_BY_HALF = float(1.0 - np.exp(-special.gammaincinv(0.5, 0.5)))  # the rate of none in n: Gamma(1/2) / n
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def learn_drift(fit: LevelFit) -> Drift:
     heights = np.zeros(len(SIZES))
     if len(names) >= 2:
         offset, gold, counts = gold_rows(fit, rows.known)
-        heights = np.array([_marginal(offset, gold, number, counts, size) for size in SIZES])
+        heights = np.array([marginal(offset, gold, number, counts, size)[0] for size in SIZES])
     return drift_of(heights, len(names))
 
 
@@ -129,18 +130,26 @@ def no_drift(n_rounds: int) -> Drift:
 
 def drift_of(heights: Floats, n_rounds: int, scale: float = SIZE_SCALE, freedom: float = DRIFT_FREEDOM) -> Drift:
     """The posterior of the sizes, from the log-likelihood of each and the half-normal prior."""
-    joint = heights - 0.5 * (SIZES / scale) ** 2 + np.log(np.gradient(SIZES))
+    joint = heights + size_log_prior(scale)
     return Drift(SIZES, np.exp(joint - logsumexp(joint)), n_rounds, freedom)
 
 
-def gold_shift(fit: LevelFit, size: float) -> tuple[Floats, float]:
+def size_log_prior(scale: float = SIZE_SCALE) -> Floats:
+    """Of the sizes on their grid: half-normal."""
+    out: Floats = np.log(np.gradient(SIZES)) - 0.5 * (SIZES / scale) ** 2
+    return out
+
+
+def gold_shift(fit: LevelFit, size: float, known: Floats | float = 0.0) -> tuple[Floats, float]:
     """What gold in the current round says of its drift, of standard deviation `size`: its mean (K-1,) beyond what the
-    fit makes of that gold, and the gold's information on the class of which it tells least."""
+    fit makes of that gold and the shift (K-1,) that is `known`, and the gold's information on the class of which it
+    tells least."""
     rows = fit.rows
     use = rows.known & rows.is_current
     if size == 0.0 or not use.any():
         return np.zeros(rows.n_classes - 1), 0.0
     offset, gold, counts = gold_rows(fit, use)
+    offset[:, 1:] += known
     at, _, hessian = peak(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
     return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
 
@@ -184,17 +193,20 @@ def split_slopes(seen: Floats, reach: Floats, size: float = TYPICAL) -> Floats:
     return out
 
 
-def _marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: float) -> float:
-    """log of the gold's likelihood with every round's shift integrated out, the shifts' mean free."""
+def marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: float) -> tuple[float, Floats]:
+    """log of the gold's likelihood with every round's shift integrated out, and the shifts' mean (K-1,), which is free.
+
+    A row has the class logits `offset` (n, K) and is of the round that `number` (n,) says.
+    """
     n_free, n_rounds = offset.shape[1] - 1, int(number.max()) + 1
     design = np.zeros((len(gold), n_rounds + 1))
     design[:, 0] = 1.0
     design[np.arange(len(gold)), number + 1] = 1.0
     precision = np.full(n_rounds + 1, size**-2.0)
     precision[0] = 1e-4
-    _, height, hessian = peak(offset, gold, counts, design, precision)
+    at, height, hessian = peak(offset, gold, counts, design, precision)
     _, log_determinant = np.linalg.slogdet(hessian)
-    return float(height - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum())
+    return float(height - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum()), at[:, 0]
 
 
 def peak(offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats) -> tuple[Floats, float, Floats]:
@@ -296,7 +308,7 @@ def mean_slopes(shares: Floats, counts: Floats) -> Floats:
 class Unseen:
     """Where classes may begin of which no gold was seen: a shift of their logits, along `direction` (K-1,).
 
-    `middle` is as probably too small as too large; `steps` (n,) are shifts beyond it, of equal confidence.
+    `middle` is where the class is taken to begin; `steps` (n,) are shifts beyond it, of equal confidence.
     """
 
     direction: Floats
@@ -308,7 +320,9 @@ def unseen_classes(fit: LevelFit) -> Unseen | None:
     """What gold that never shows a class still allows; None where it shows all that labels name, or there is none.
 
     The confidence that the shift is below b is the probability of seeing the class at least once, were the shift b:
-    the exact bound for "none among n", with every gold item counted by how probable its labels make the class.
+    the exact bound for "none among n", with every gold item counted by how probable its labels make the class. Half of
+    that confidence would be a cautious guess at the shift itself: most classes that none of n golds shows are rarer.
+    Jeffreys' prior puts its median where the class would have been seen with probability `_SEEN_BY_HALF`.
     """
     rows = fit.rows
     seen = np.bincount(rows.patterns.gold[rows.known], minlength=rows.n_classes) > 0
@@ -323,7 +337,7 @@ def unseen_classes(fit: LevelFit) -> Unseen | None:
     odds = special.logsumexp(offset[:, ~seen], axis=1) - special.logsumexp(offset[:, seen], axis=1)
     shifts = np.linspace(-_FARTHEST - odds.max(), _FARTHEST - odds.min(), _UNSEEN_PLACES)
     none_seen = -counts @ np.logaddexp(0.0, odds[:, None] + shifts)  # falls with the shift
-    wanted = np.log1p(-np.append((np.arange(_UNSEEN_STEPS) + 0.5) / _UNSEEN_STEPS, 0.5))
+    wanted = np.log1p(-np.append((np.arange(_UNSEEN_STEPS) + 0.5) / _UNSEEN_STEPS, _SEEN_BY_HALF))
     found = np.interp(-wanted, -none_seen, shifts)
     direction = (~seen).astype(float)[1:] - float(~seen[0])
     return Unseen(direction, float(found[-1]), found[:-1] - found[-1])

@@ -1,0 +1,132 @@
+"""Many judges show where a round's classes part: a mood that they all share must not be taken for quality."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from make_rounds import codes, finding
+from scipy.special import expit, ndtri
+
+import hero_eval as hero
+from hero_eval.methods import hero3 as method
+from hero_eval.methods.registry import Evidence
+from hero_eval.model.between import label_shares, shifted
+from hero_eval.model.class_split import BLURRED, LEAST_ROUNDS, learn_split, level_certainty, shape_is_seen, shift_to
+from hero_eval.model.levels import LevelFit
+from hero_eval.targets.question import Options, ask
+
+TRUTH = 0.5
+
+
+def judged(rng: np.random.Generator, n_judges: int, n_items: int, mood: float, name: str, n_gold: int) -> hero.Round:
+    """Judges of accuracy .6 to .9 who share a third of their errors, and a mood in this round."""
+    truth = (np.arange(n_items) < TRUTH * n_items).astype(int)
+    side = (2 * truth[:, None] - 1) * ndtri(np.linspace(0.6, 0.9, n_judges))
+    noise = np.sqrt(0.3) * rng.standard_normal((n_items, 1)) + np.sqrt(0.7) * rng.standard_normal((n_items, n_judges))
+    labels = (side + mood + noise > 0).astype(int)
+    ids = np.array([f"{name}-{number}" for number in range(n_items)])
+    judges = np.array([f"judge-{number:03d}" for number in range(n_judges)])
+    table = {"item": np.repeat(ids, n_judges), "labeler": np.tile(judges, n_items), "label": labels.ravel()}
+    shown = rng.choice(n_items, n_gold, replace=False)
+    gold = hero_table({"item": ids[shown], "gold": truth[shown]}) if n_gold else None
+    return hero.Round(hero_table(table), gold, classes=["0", "1"], name=name)
+
+
+def hero_table(columns: dict[str, np.ndarray]) -> object:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def moody(seed: int, n_judges: int = 100, n_past: int = 5, size: float = 0.7) -> tuple[hero.Round, list[hero.Round]]:
+    """A current round in which all judges are strict, and past ones in which they were strict or mild in turn."""
+    rng = np.random.default_rng([31, seed])
+    moods = [size * (1 if number % 2 else -1) for number in range(n_past)]
+    past = [judged(rng, n_judges, 60, mood, f"past-{number}", 20) for number, mood in enumerate(moods)]
+    return judged(rng, n_judges, 150, -size, "now", 0), past
+
+
+def levels_of(current: hero.Round, past: list[hero.Round]) -> tuple[LevelFit, Evidence]:
+    question = ask([current], past, Options("hero3"))
+    fit = question.first_fits[0].levels
+    assert fit is not None
+    return fit, question.currents[0].evidence
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[hero.Round, list[hero.Round]]:
+    return moody(1)
+
+
+def test_a_shared_mood_is_seen_by_the_shape(
+    drawn: tuple[hero.Round, list[hero.Round]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Judges who all turn strict would make a model look worse than it is, and its release would be stopped."""
+    current, past = drawn
+    found = hero.estimate_rate(current, past, method="hero3")
+    monkeypatch.setattr(method, "shape_is_seen", lambda _: False)
+    plain = hero.estimate_rate(current, past, method="hero3")
+    assert plain.value < TRUTH - 0.06
+    assert abs(found.value - TRUTH) < 0.6 * abs(plain.value - TRUTH)
+    low, high = found.interval()
+    assert low <= TRUTH <= high
+    assert "F312" not in codes(plain)
+    said = finding(found, "F312")
+    assert said.data["before"][1] == pytest.approx(plain.value, abs=0.02)
+    assert said.data["after"][1] == pytest.approx(found.value, abs=0.02)
+    assert f"{said.data['before'][1]:.3f} to {said.data['after'][1]:.3f}" in said.fact
+
+
+def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
+    """Shapes that past gold contradicts would move every estimate the wrong way."""
+    fit, evidence = levels_of(*drawn)
+    assert shape_is_seen(fit)
+    assert evidence.wide is not None
+    patterns = fit.rows.patterns
+    shares = label_shares(fit)
+    rates = np.stack([np.array([0.5, 0.5])] * fit.rows.n_rounds)
+    right = learn_split(fit, rates)
+    mirrored = []  # shapes that say the opposite of what these say
+    for r in range(fit.rows.n_rounds):
+        at = fit.rows.round == r
+        moved = shifted(shares[at], -right.moves[r])
+        mirrored.append(patterns.counts[at] @ moved / patterns.counts[at].sum())
+    wrong = learn_split(fit, np.stack(mirrored))
+    assert wrong.moves == pytest.approx(-right.moves, abs=1e-6)
+    assert right.weight > 0.6
+    assert wrong.weight < 0.4 * right.weight
+    assert right.shift[0] > 0.3
+    assert abs(wrong.shift[0]) < 0.5 * right.shift[0]
+
+
+def test_shapes_count_only_where_they_can_be_seen(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
+    """With few judges a round takes its shape from their noise, and few rounds leave nothing to hold it against."""
+    current, past = drawn
+    fit, _ = levels_of(current, past)
+    assert level_certainty(fit) > BLURRED
+    few, _ = levels_of(*moody(1, n_judges=8))
+    assert level_certainty(few) < BLURRED
+    assert not shape_is_seen(few)
+    short, _ = levels_of(current, past[: LEAST_ROUNDS - 1])
+    assert not shape_is_seen(short)
+
+
+@given(st.integers(2, 4), st.integers(0, 10_000), st.floats(0.1, 3.0))
+def test_the_shift_leads_to_the_rates(n_classes: int, seed: int, spread: float) -> None:
+    """A shift that misses its rates would read a shape that is not there."""
+    rng = np.random.default_rng(seed)
+    shares = np.exp(spread * rng.standard_normal((40, n_classes)))
+    shares /= shares.sum(axis=1, keepdims=True)
+    counts = rng.integers(1, 5, 40).astype(float)
+    wanted = rng.uniform(-1.5, 1.5, n_classes - 1)
+    rates = counts @ shifted(shares, wanted) / counts.sum()
+    assert shift_to(shares, counts, rates) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_rates_out_of_reach_move_by_no_more_than_the_bound() -> None:
+    """A round that its labels call all good would send the shift to infinity."""
+    shares = np.tile([0.5, 0.5], (20, 1))
+    assert shift_to(shares, np.ones(20), np.array([0.0, 1.0])) == pytest.approx([4.0])
+    assert expit(4.0) < 0.99
