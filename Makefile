@@ -51,7 +51,8 @@ QUICK := tests/test_reading.py tests/test_round.py tests/test_bad_input.py tests
   tests/test_cli.py::test_help_fits_and_explains_every_option tests/test_store.py::test_a_round_comes_out_as_it_went_in \
   tests/test_store_cli.py::test_rounds_are_listed tests/test_web.py::test_a_round_says_what_the_library_says \
   tests/test_web.py::test_a_file_is_shown_then_added
-QUIET := -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
+# A test that waits forever says where.
+QUIET := -o faulthandler_timeout=300 -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
 
 test-lowest: VERSIONS := --upgrade --resolution lowest-direct
 test-newest: VERSIONS := --upgrade --prerelease allow
