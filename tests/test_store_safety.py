@@ -343,7 +343,9 @@ def test_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HERO_STORE", raising=False)
     ask("init")
-    assert "E201" in refused("add", str(EXAMPLE / "history"), "--round", "r", option, name)
+    told = refused("add", str(EXAMPLE / "history"), "--round", "r", option, name)
+    assert "E201" in told
+    assert len(told) < 1_000
     assert strict(ask("rounds", "--json"))["rounds"] == []
 
 
@@ -382,6 +384,19 @@ def test_output_that_cannot_be_written_is_said(late: Store, call: tuple[str, ...
     assert done.returncode == 2, done.stderr
     assert b"Traceback" not in done.stderr
     assert (b"E213" in done.stderr) == (call != ("show", "nothing"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_command_that_can_say_nothing_ends_as_it_should(late: Store) -> None:
+    """A script would take a full disk for a mistake of the program."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "hero_eval.cli.main", "rounds", "--store", late.path],
+            stdout=full,
+            stderr=full,
+            check=False,
+        )
+    assert done.returncode == 2
 
 
 # Checking and compacting
