@@ -50,8 +50,9 @@ QUICK := tests/test_reading.py tests/test_round.py tests/test_bad_input.py tests
   tests/test_imports.py tests/test_charts.py tests/test_report.py tests/test_cli.py::test_estimate_is_estimate_rate \
   tests/test_cli.py::test_help_fits_and_explains_every_option tests/test_store.py::test_a_round_comes_out_as_it_went_in \
   tests/test_store_cli.py::test_rounds_are_listed tests/test_web.py::test_a_round_says_what_the_library_says \
-  tests/test_web.py::test_a_file_is_shown_then_added
-QUIET := -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
+  tests/test_web.py::test_a_file_is_shown_then_added tests/test_web_attacks.py::test_a_form_holds_one_file_and_little_else
+# A test that waits forever says where.
+QUIET := -o faulthandler_timeout=300 -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
 
 test-lowest: VERSIONS := --upgrade --resolution lowest-direct
 test-newest: VERSIONS := --upgrade --prerelease allow

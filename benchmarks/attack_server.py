@@ -7,6 +7,7 @@ A store is built and served on a free port of 127.0.0.1. A process of its own, t
 pace from first to last. Meanwhile one attack after the other comes from other loopback addresses:
 
     bombs       Parquet of 6 kB that stands for 5 GB, packed JSON and CSV; previewed, and confirmed without a preview
+    forms       200 MB of fields, of small files or of one header where a file should be, by twelve at once
     wide        a CSV of a million columns, and one of as many as are taken
     heads       260 connections that dribble the head of a request
     uploads     uploads that stall, and whether an honest one still gets through
@@ -235,6 +236,52 @@ def bombs(address: str, _rounds: list[str], folder: Path, _seconds: float) -> tu
     return said, all(one["code"] in ("E504", "E513") or name.startswith("300mb") for name, one in said.items())
 
 
+def forms(address: str, _rounds: list[str], _folder: Path, _seconds: float) -> tuple[dict[str, Any], bool]:
+    """What a form holds beside its file would be held in memory, by the server itself."""
+    port = int(address.rstrip("/").rpartition(":")[2])
+    parts = "multipart/form-data; boundary=b"
+    piece = b"z" * 990_000
+
+    def many(more: str) -> bytes:
+        starts = (f'--b\r\nContent-Disposition: form-data; name="x{k}"{more}\r\n\r\n'.encode() for k in range(200))
+        return b"".join(start + piece + b"\r\n" for start in starts)
+
+    bodies = {
+        "fields": (parts, many("")),
+        "small files": (parts, many('; filename="a.csv"')),
+        "one header": (parts, b"--b\r\nX: " + piece * 200),
+        "one field, not in parts": ("application/x-www-form-urlencoded", b"round=" + piece * 200),
+    }
+    said: dict[str, Any] = {}
+    for name, (kind, body) in bodies.items():
+        statuses: list[str] = []
+        threads = [
+            threading.Thread(target=_send_form, args=(port, number, kind, body, statuses)) for number in range(12)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        said[name] = {one: statuses.count(one) for one in sorted(set(statuses))}
+    return said, all(set(one) <= {"413", "422", "429"} for one in said.values())
+
+
+def _send_form(port: int, number: int, kind: str, body: bytes, statuses: list[str]) -> None:
+    """Send as much of it as is taken, but never the end, and note how it was answered."""
+    head = (
+        f"POST /api/v1/uploads HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body) + 1000}\r\n"
+        f"Content-Type: {kind}\r\n\r\n"
+    ).encode()
+    with socket.create_connection(("127.0.0.1", port), 60, (ATTACKERS[number % len(ATTACKERS)], 0)) as made:
+        with contextlib.suppress(OSError):
+            made.sendall(head)
+            made.sendall(body)
+        try:
+            statuses.append(made.recv(100).decode("latin-1").split(" ")[1])
+        except (OSError, IndexError) as error:
+            statuses.append(type(error).__name__)
+
+
 def wide(address: str, _rounds: list[str], _folder: Path, _seconds: float) -> tuple[dict[str, Any], bool]:
     million = b",".join(b"c%d" % number for number in range(10**6)) + b"\n"
     most = b"item," + b",".join(b"c%d" % number for number in range(1999)) + b"\n"
@@ -374,6 +421,7 @@ def estimates(address: str, rounds: list[str], _folder: Path, seconds: float) ->
 
 ATTACKS: dict[str, Attack] = {
     "bombs": bombs,
+    "forms": forms,
     "wide": wide,
     "heads": heads,
     "uploads": uploads,

@@ -3,10 +3,11 @@
     python benchmarks/store_damage.py --cases 400
 
 Two stores of the same rounds, one as it grew and one that was compacted and grew on, with late gold, a removed round,
-and recorded estimates. Every file of them is deleted, emptied, cut, filled with zeros and exchanged for another file
-of the store, until there are as many cases as asked for. Each case is a copy of the store with one damage. It is asked
-for its rounds, labels, gold, items, labelers, history, estimates and for an estimate made anew and one made again; then
-a round is added, and it is asked again. Prints a summary as JSON, and ends with 1 if an answer differed or was none.
+and recorded estimates. Every file of them is deleted, emptied, cut, filled with zeros, turned in one bit and exchanged
+for another file of the store, until there are as many cases as asked for. Each case is a copy of the store with one
+damage. It is asked for its rounds, labels, gold, items, labelers, history, estimates and for an estimate made anew and
+one made again; then a round is added, and it is asked again. Prints a summary as JSON, and ends with 1 if an answer
+differed or was none.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def damages(path: Path, rng: random.Random) -> Iterator[tuple[str, Path, Callabl
         yield "cut in half", file, partial(_cut, file, 0.5)
         yield "cut at the end", file, partial(_cut, file, 0.97)
         yield "zeros", file, partial(_zeros, file)
+        yield "turn a bit", file, partial(_turn, file, rng.random())
         for what, others in (("swap with kin", kin), ("swap with a stranger", strangers)):
             if others:
                 yield what, file, partial(_swap, file, rng.choice(others))
@@ -129,6 +131,14 @@ def _cut(file: Path, share: float, root: Path) -> None:
 
 def _zeros(file: Path, root: Path) -> None:
     (root / file).write_bytes(bytes((root / file).stat().st_size))
+
+
+def _turn(file: Path, where: float, root: Path) -> None:
+    data = bytearray((root / file).read_bytes())
+    if data:
+        place, bit = divmod(int(where * 8 * len(data)), 8)
+        data[place] ^= 1 << bit
+        (root / file).write_bytes(data)
 
 
 def _swap(file: Path, other: Path, root: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -233,6 +236,31 @@ def test_a_long_file_cut_short_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "labels.csv.gz").write_bytes(packed[: len(packed) * 2 // 3])
     with pytest.raises(InputError, match="E103"):
         read_round(tmp_path)
+
+
+def test_a_file_cut_short_is_said_with_a_single_thread(tmp_path: Path) -> None:
+    """Where there is one processor, some versions of pyarrow would wait forever: `make test-lowest` has one of them."""
+    rows = [["item", "labeler", "label"], *([f"item {i}", f"labeler {i * i % 97}", str(i % 2)] for i in range(200_000))]
+    packed = gzip.compress(to_csv(rows))
+    (tmp_path / "labels.csv.gz").write_bytes(packed[: len(packed) * 2 // 3])
+    script = (
+        "import sys\n"
+        "from hero_eval import HeroError, read_round\n"
+        "for _ in range(3):\n"
+        "    try:\n"
+        "        read_round(sys.argv[1])\n"
+        "    except HeroError as error:\n"
+        "        print(error.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.split() == ["E103"] * 3, done.stderr
 
 
 def test_parquet_text_that_is_not_utf8_is_noticed(tmp_path: Path) -> None:

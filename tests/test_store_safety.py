@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
 import os
 import shutil
 import subprocess
@@ -71,6 +72,19 @@ KINDS: dict[str, Callable[[int], Any]] = {
     "zoned": lambda n: pa.array(
         [datetime.datetime(2026, 1, 1, k % 24) for k in range(n)], pa.timestamp("us", tz="UTC")
     ),
+    "in seconds": lambda n: pa.array([datetime.datetime(2026, 1, 1, k % 24) for k in range(n)], pa.timestamp("s")),
+    "in milliseconds": lambda n: pa.array(
+        [None if k % 5 == 4 else datetime.datetime(2026, 1, 1, k % 24) for k in range(n)], pa.timestamp("ms")
+    ),
+    "in nanoseconds": lambda n: pa.array(range(n), pa.timestamp("ns")),
+    "summer time": lambda n: pa.array(
+        [datetime.datetime(2026, 7, 1, k % 24) for k in range(n)], pa.timestamp("ms", tz="Europe/Berlin")
+    ),
+    "hour": lambda n: pa.array([datetime.time(k % 24, 30) for k in range(n)]),
+    "span": lambda n: pa.array([datetime.timedelta(minutes=k) for k in range(n)]),
+    "price": lambda n: pa.array([decimal.Decimal(k) / 4 for k in range(n)], pa.decimal128(9, 2)),
+    "bytes": lambda n: pa.array([b"\xff" if k % 2 else b"plain" for k in range(n)]),
+    "tags": lambda n: pa.array([["a", str(k)] for k in range(n)]),
     "coded": lambda n: pa.array([f"k{k % 3}" for k in range(n)]).dictionary_encode(),
     "nothing": lambda n: pa.nulls(n),
 }
@@ -127,6 +141,16 @@ def test_everything_that_a_round_knows_survives(before: Round, tmp_path_factory:
     after = store.round("r")
     assert (after.classes_given, after.positive) == (before.classes_given, before.positive)
     assert set(before.labelers) <= set(after.labelers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_column_survives(store: Store, kind: str) -> None:
+    """A round that was added with moments in milliseconds could never be read again; zones were spelled otherwise."""
+    items = [f"i{k}" for k in range(30)]
+    labels = pa.table({"item": items, "labeler": ["ann"] * 30, "label": ["0", "1"] * 15})
+    before = Round(labels, None, pa.table({"item": items, "x": KINDS[kind](30)}), name="r")
+    store.add(before, round="r", date="2026-11-09")
+    assert everything(store.round("r")) == everything(before)
 
 
 def test_classes_and_positive_reach_the_estimate(store: Store) -> None:
@@ -343,7 +367,9 @@ def test_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HERO_STORE", raising=False)
     ask("init")
-    assert "E201" in refused("add", str(EXAMPLE / "history"), "--round", "r", option, name)
+    told = refused("add", str(EXAMPLE / "history"), "--round", "r", option, name)
+    assert "E201" in told
+    assert len(told) < 1_000
     assert strict(ask("rounds", "--json"))["rounds"] == []
 
 
@@ -382,6 +408,19 @@ def test_output_that_cannot_be_written_is_said(late: Store, call: tuple[str, ...
     assert done.returncode == 2, done.stderr
     assert b"Traceback" not in done.stderr
     assert (b"E213" in done.stderr) == (call != ("show", "nothing"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_command_that_can_say_nothing_ends_as_it_should(late: Store) -> None:
+    """A script would take a full disk for a mistake of the program."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "hero_eval.cli.main", "rounds", "--store", late.path],
+            stdout=full,
+            stderr=full,
+            check=False,
+        )
+    assert done.returncode == 2
 
 
 # Checking and compacting

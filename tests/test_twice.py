@@ -16,6 +16,7 @@ import hero_eval as hero
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
 from hero_eval.methods.registry import all_methods
+from hero_eval.reliability import history_rounds
 
 ANSWERS = binary_answers([0.85, 0.8, 0.75], [0.9, 0.8, 0.85])
 
@@ -55,7 +56,20 @@ def test_one_changed_gold_or_label_makes_another_round() -> None:
     assert not mine.holds_same_as(hero.Round(**{**tables, "labels": pa.table(flipped)}))
     spelled = pa.table({**tables["labels"].to_pydict(), "label": [("no", "yes")[k] for k in flipped["label"]]})
     assert not mine.holds_same_as(hero.Round(**{**tables, "labels": spelled}))
-    assert mine.holds_same_as(hero.Round(**tables, classes=["1", "0"]))  # numbered differently, the same answers
+    same = hero.Round(**tables, classes=["1", "0"])  # numbered differently, the same answers
+    assert mine.holds_same_as(same)
+    assert mine.shape_and_sums() == same.shape_and_sums()
+
+
+def test_past_rounds_are_not_all_held_against_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand past rounds would be compared a million times, which took most of the time of an estimate."""
+    compared = []
+    real = hero.Round.holds_same_as
+    monkeypatch.setattr(hero.Round, "holds_same_as", lambda one, two: compared.append(one.name) or real(one, two))
+    rounds = [hero.Round(**drawn(seed), name=f"r{seed}") for seed in range(8)]
+    again = hero.Round(**drawn(3), name="again")
+    assert [one.name for one in history_rounds([*rounds, again])] == [one.name for one in rounds]
+    assert compared == ["r3"]
 
 
 def test_two_past_rounds_that_are_one_count_once() -> None:

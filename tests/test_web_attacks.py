@@ -181,6 +181,37 @@ def test_who_skips_the_preview_is_checked_all_the_same(site: httpx.Client, place
     assert hero.open_store(place).version == before
 
 
+def form(*parts: tuple[str, bytes]) -> bytes:
+    """A form in parts, each with what is said of it beside its name, cut at the boundary `b`."""
+    said = [
+        b'--b\r\nContent-Disposition: form-data; name="x%d"%b\r\n\r\n%b\r\n' % (number, more.encode(), body)
+        for number, (more, body) in enumerate(parts)
+    ]
+    return b"".join(said) + b"--b--\r\n"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/uploads", "/upload"])
+@pytest.mark.parametrize(
+    ("kind", "body", "status"),
+    [
+        ("multipart/form-data; boundary=b", form(("", b"z" * 30_000)), 422),
+        ("multipart/form-data; boundary=b", form(*[("", b"z")] * 50), 422),
+        ("multipart/form-data; boundary=b", form(*[(f'; filename="{k}.csv"', b"z" * 9000) for k in range(3)]), 422),
+        ("multipart/form-data; boundary=b", b"--b\r\nX: " + b"y" * 150_000, 422),
+        ("application/x-www-form-urlencoded", b"round=" + b"x" * 150_000, 413),
+        ("application/x-www-form-urlencoded", b"a&" * 60_000, 413),
+    ],
+    ids=["long field", "many fields", "many files", "long header", "no parts", "tiny fields"],
+)
+def test_a_form_holds_one_file_and_little_else(
+    calm: httpx.Client, path: str, kind: str, body: bytes, status: int
+) -> None:
+    """Three uploads of 200 fields of a megabyte each would take 600 MB of the server itself."""
+    sent = calm.post(path, content=body, headers={"content-type": kind})
+    assert sent.status_code == status, sent.text
+    assert re.search("aximum|larger than|multipart data", sent.text)  # not only that a field is missing
+
+
 def json_bomb() -> bytes:
     """Records that take many times their length once they are read."""
     record = json.dumps({"item": "i", "labeler": "a", "label": "1", "note": "0" * 4_000}).encode() + b"\n"

@@ -275,9 +275,12 @@ def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Roun
 def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
     """Rounds that hold the same count as one, and the first of them says so."""
     kept: list[Round] = []
+    places: dict[Any, list[int]] = {}
     for one in rounds:
-        place = next((place for place, first in enumerate(kept) if first.holds_same_as(one)), None)
+        alike = places.setdefault(one.shape_and_sums(), [])  # so that not each is held against all others
+        place = next((place for place in alike if kept[place].holds_same_as(one)), None)
         if place is None:
+            alike.append(len(kept))
             kept.append(one)
             continue
         message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -236,6 +237,17 @@ class Round(Displayed):
             (self._said(self.gold), other._said(other.gold)),
         ]
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    def shape_and_sums(self) -> tuple[Any, ...]:
+        """Equal for rounds that hold the same, and hardly ever for others."""
+        weight = np.array(
+            [zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in (*self.values, "")], np.int64
+        )
+        some = slice(None, None, max(1, self.n_items // 1000))
+        sums = tuple(
+            int(weight[answers] @ (1 + np.arange(len(answers)) % 1009)) for answers in (self.label_answer, self.gold)
+        )
+        return type(self), self.n_items, self.n_labels, self.labelers, hash(tuple(self.item_ids[some])), sums
 
     def _said(self, answers: NDArray[np.int64]) -> NDArray[np.object_]:
         """Answers as they are spelled: rounds may number them differently."""

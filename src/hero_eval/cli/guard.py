@@ -73,8 +73,9 @@ def report(error: HeroError) -> None:
 def say(text: str) -> None:
     """A sentence on stderr: folded on a terminal, one line in a log."""
     width = min(shutil.get_terminal_size().columns, 80) if sys.stderr.isatty() else None
-    sys.stderr.write(folded(text, width) + "\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # what cannot be said does not change how the command ends
+        sys.stderr.write(folded(text, width) + "\n")
+        sys.stderr.flush()
 
 
 def folded(text: str, width: int | None) -> str:

@@ -211,6 +211,8 @@ def _read_text(file: Path, ending: str) -> Any:
     try:
         return pacsv.read_csv(
             file,
+            # with threads, but only one of them, pyarrow may wait forever for a packed file that ends too early
+            read_options=pacsv.ReadOptions(use_threads=pa.cpu_count() > 1),
             parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pacsv.ConvertOptions(
                 column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False

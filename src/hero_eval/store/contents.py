@@ -8,6 +8,7 @@ and texts, with their names and types in the log.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,7 @@ from hero_eval.reading.columns import rename
 from hero_eval.reading.frames import Source, Sources
 from hero_eval.reading.options import Options
 from hero_eval.reading.validate import NEEDED, Contents, parse_round
-from hero_eval.reading.values import canonical, count_of
+from hero_eval.reading.values import canonical, count_of, plain_text
 from hero_eval.store.schemas import schema
 
 _EXACT = 2**53  # above this a float no longer names one integer
@@ -300,7 +301,7 @@ def pack_items(items: Any) -> tuple[Any, list[list[str]]]:
             numbers[name] = column.cast(pa.int8() if pa.types.is_boolean(column.type) else column.type)
             numbers[name] = numbers[name].cast(pa.float64())
         else:
-            texts[name] = plain(column).cast(pa.string())
+            texts[name] = _as_texts(column)
         kinds.append([name, str(column.type)])
     weight = (
         items["weight"].cast(pa.float64()) if "weight" in items.column_names else pa.nulls(len(items), pa.float64())
@@ -312,6 +313,19 @@ def pack_items(items: Any) -> tuple[Any, list[list[str]]]:
         "texts": _as_map(texts, items.num_rows, pa.string()),
     }
     return pa.table(packed), kinds
+
+
+def _as_texts(column: Any) -> Any:
+    """The column as text from which `_native` makes it again; what nothing is made of again, as rounds spell it."""
+    import pyarrow as pa
+
+    known = plain(column)
+    kind = known.type
+    is_exact = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    is_moment = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    if pa.types.is_large_string(kind) or is_exact or is_moment:
+        return known.cast(pa.string())
+    return pa.array([plain_text(value) for value in known.to_pylist()], pa.string())
 
 
 def _is_number(column: Any) -> bool:
@@ -361,8 +375,9 @@ def unpack_items(table: Any, columns: Sequence[Sequence[str]], where: str) -> An
     for name, kind in columns:
         if name not in values:
             raise wrong("E406", f"round {where!r} has lost its items column {name!r}: a file of the store is damaged.")
-        column = values[name]
-        native = _native(kind)
+        column, native = values[name], _native(kind)
+        if native is not None and pa.types.is_timestamp(native) and not pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us", native.tz))  # in which every moment is written
         made[name] = column if native is None or column.type == native else column.cast(native)
     if table["weight"].null_count < table.num_rows:
         made["weight"] = table["weight"]
@@ -373,11 +388,14 @@ def _native(kind: str) -> Any:
     """The type that a stored column gets back; what is neither number nor moment stays text."""
     import pyarrow as pa
 
-    if kind == "date32[day]" or (kind.startswith("timestamp[") and "tz" not in kind):
-        return pa.type_for_alias(kind)
-    if kind in ("bool", "float", "double", "halffloat") or kind.startswith(("int", "uint")):
+    if moment := _MOMENT.fullmatch(kind):
+        return pa.timestamp(moment["unit"], moment["zone"])
+    if kind in ("date32[day]", "bool", "float", "double", "halffloat") or kind.startswith(("int", "uint")):
         return pa.float32() if kind == "halffloat" else pa.type_for_alias(kind)
     return None
+
+
+_MOMENT = re.compile(r"timestamp\[(?P<unit>s|ms|us|ns)(?:, tz=(?P<zone>.+))?\]")
 
 
 def _from_map(column: Any) -> dict[str, Any]:

@@ -244,9 +244,11 @@ def _row_table(row: Entry) -> Any:
 def checked_name(what: str, name: str) -> str:
     """A name that a person can read back and a path can hold."""
     if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        too_long = len(name) > LONGEST_NAME
+        shown = f"{name[:60]!r} and so on, {len(name):,} characters" if too_long else repr(name)
         raise wrong(
             "E201",
-            f"{what} is {name!r}. It is a name of 1 to {LONGEST_NAME} printable characters, no space at the ends",
+            f"{what} is {shown}. It is a name of 1 to {LONGEST_NAME} printable characters, no space at the ends",
         )
     return name
 

@@ -14,7 +14,7 @@ from hero_eval.errors import Problem, wrong
 from hero_eval.store.log import Entry
 from hero_eval.web import shapes
 from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
-from hero_eval.web.forms import about_from
+from hero_eval.web.forms import BoundedForms, about_from
 from hero_eval.web.guard import client_of
 from hero_eval.web.refusals import error_document, problem_document, without_paths
 from hero_eval.web.shelf import Snapshot
@@ -38,7 +38,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
 }
 LATER: dict[int | str, dict[str, Any]] = {202: {"model": shapes.JobOut, "description": "it is being worked out"}}
 
-router = APIRouter(prefix="/api/v1", responses=REFUSED)
+router = APIRouter(prefix="/api/v1", responses=REFUSED, route_class=BoundedForms)
 
 Name = Annotated[str, Query(description="The name of a round of the store.", max_length=200)]
 Question = Annotated[str | None, Query(description="Without it that of the latest round.", max_length=200)]

@@ -35,8 +35,8 @@ UPLOADS = ("/upload", "/api/v1/uploads")
 FORM_TOKEN = "x-form-token"
 """The header by which a script of our own pages shows the token of forms."""
 
-SMALL = MEGABYTE
-"""The largest body of a request that brings no file."""
+SMALL = 100_000
+"""The largest body of a request that brings no file, and what the rest of a form may have beside its file."""
 
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; "
@@ -170,11 +170,13 @@ class Guard:
         return Problem("E503", f"a browser must send the token of a form ({FORM_TOKEN}) to change something")
 
     def _brings_file(self, scope: Scope) -> bool:
-        return scope["path"] in UPLOADS and scope["method"] == "POST"
+        """Files come in parts; whatever else is sent to the same address is held in memory, so it is small."""
+        kind = Headers(scope=scope).get("content-type", "").strip().lower()
+        return scope["path"] in UPLOADS and scope["method"] == "POST" and kind.startswith("multipart/form-data")
 
     def _most(self, scope: Scope) -> int:
         """Bytes of a body; the parts of a form that are not the file are small."""
-        return self.settings.max_upload + SMALL if scope["path"] in UPLOADS else SMALL
+        return self.settings.max_upload + SMALL if self._brings_file(scope) else SMALL
 
     def _to_login(self, scope: Scope) -> Response:
         query = scope["query_string"].decode("latin-1")

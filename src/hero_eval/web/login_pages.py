@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval.errors import Problem
 from hero_eval.web import api, guard
+from hero_eval.web.forms import bounded_form
 from hero_eval.web.frame import Text, check_form, local, page, set_cookie
 from hero_eval.web.refusals import error_document
 
@@ -24,7 +25,7 @@ def login(request: Request, next: str = "/") -> Response:
 
 @router.post("/login")
 async def log_in(request: Request) -> Response:
-    async with request.form(max_files=0, max_fields=10, max_part_size=2_000) as form:
+    async with bounded_form(request, files=0) as form:
         given, next, ours = (str(form.get(name) or "") for name in ("token", "next", "form_token"))
     check_form(request, ours)
     token = api.desk_of(request).settings.token

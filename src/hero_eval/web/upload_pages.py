@@ -15,7 +15,7 @@ from hero_eval.errors import HeroError, wrong
 from hero_eval.reading.exports.imports import TOOLS
 from hero_eval.web import api
 from hero_eval.web.desk import Desk
-from hero_eval.web.forms import about_from
+from hero_eval.web.forms import about_from, bounded_form
 from hero_eval.web.frame import Text, check_form, page, progress, started
 from hero_eval.web.guard import client_of
 from hero_eval.web.rendering import link
@@ -46,7 +46,7 @@ FIELDS = ("round", "question", "model", "date", "tool", "fields", "experts", "cl
 @router.post("/upload")
 async def take(request: Request) -> Response:
     """Keep the file aside and show what it holds."""
-    async with request.form(max_files=1, max_fields=40, max_part_size=20_000) as form:
+    async with bounded_form(request) as form:
         said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
         check_form(request, str(form.get("form_token") or ""))
         file = form.get("file")
@@ -108,7 +108,7 @@ def _as_said(about: Mapping[str, Any]) -> dict[str, str]:
 @router.post("/upload/change")
 async def change(request: Request) -> Response:
     """Say something else about the file, and look again."""
-    async with request.form(max_files=0, max_fields=40, max_part_size=20_000) as form:
+    async with bounded_form(request, files=0) as form:
         said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
         id, token = str(form.get("id") or ""), str(form.get("form_token") or "")
     check_form(request, token)

@@ -34,12 +34,12 @@ def _fill(opened: Opening, _asked: Asked) -> None:
             CASE WHEN json_array_length(sc, '$.history') > 0 THEN sc -> '$.history[0].value' ELSE sc -> '$.value' END
                 AS first_value,
             list_filter(CAST(coalesce(sc -> '$.history', '[]'::JSON) AS JSON[]), lambda h:
-                json_type(h, '$.provenance') = 'OBJECT' AND h ->> '$.value' IS DISTINCT FROM 'UNCHANGED') AS edits
+                json_type(h, '$.provenance') = 'OBJECT' AND (h ->> '$.value') IS DISTINCT FROM 'UNCHANGED') AS edits
         FROM scores"""
     )
     said, edited = _GRADES.format("(v ->> '$')"), _GRADES.format("(sc ->> '$.value')")
     options = (
-        "list_filter(CAST(coalesce(run -> '$.scorers', '[]'::JSON) AS JSON[]), lambda o: o ->> '$.name' = scorer)[1]"
+        "list_filter(CAST(coalesce(run -> '$.scorers', '[]'::JSON) AS JSON[]), lambda o: (o ->> '$.name') = scorer)[1]"
     )
     con.execute(
         f"""INSERT INTO answers

@@ -11,8 +11,8 @@ _ANSWER = """CASE r ->> '$.type'
     WHEN 'number' THEN r ->> '$.value.number'
     WHEN 'pairwise' THEN r ->> '$.value.selected' END"""
 _UNUSABLE = """CASE WHEN r IS NULL THEN 'an annotation without an answer'
-    WHEN r ->> '$.type' = 'choices' AND json_array_length(r, '$.value.choices') > 1 THEN 'several choices at once'
-    WHEN r ->> '$.type' NOT IN ('choices', 'rating', 'number', 'pairwise')
+    WHEN (r ->> '$.type') = 'choices' AND json_array_length(r, '$.value.choices') > 1 THEN 'several choices at once'
+    WHEN (r ->> '$.type') NOT IN ('choices', 'rating', 'number', 'pairwise')
     THEN 'a region of type ' || (r ->> '$.type') END"""
 
 
@@ -49,7 +49,7 @@ def _fill(opened: Opening, _asked: Asked) -> None:
                 a ->> '$.completed_by') END,
             {_ANSWER},
             coalesce(a ->> '$.ground_truth', 'false') = 'true' AND NOT judge,
-            CASE WHEN a ->> '$.was_cancelled' = 'true' THEN 'a cancelled annotation' ELSE {_UNUSABLE} END,
+            CASE WHEN (a ->> '$.was_cancelled') = 'true' THEN 'a cancelled annotation' ELSE {_UNUSABLE} END,
             r ->> '$.from_name',
             CASE WHEN judge THEN 'judge' ELSE 'person' END,
             CASE WHEN judge THEN a ->> '$.model_version' END, NULL, NULL

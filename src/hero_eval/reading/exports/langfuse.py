@@ -28,14 +28,14 @@ def _fill(opened: Opening, _asked: Asked) -> None:
     opened.con.execute(
         """INSERT INTO answers
         SELECT coalesce(s ->> '$.traceId', s ->> '$.sessionId') || coalesce('/' || (s ->> '$.observationId'), ''),
-            CASE WHEN s ->> '$.source' = 'ANNOTATION' THEN s ->> '$.authorUserId' ELSE s ->> '$.name' END,
+            CASE WHEN (s ->> '$.source') = 'ANNOTATION' THEN s ->> '$.authorUserId' ELSE s ->> '$.name' END,
             coalesce(s ->> '$.stringValue', s ->> '$.value'), FALSE,
-            CASE WHEN s ->> '$.source' = 'ANNOTATION' AND s ->> '$.authorUserId' IS NULL
+            CASE WHEN (s ->> '$.source') = 'ANNOTATION' AND (s ->> '$.authorUserId') IS NULL
                  THEN 'an annotation without an author' END,
             s ->> '$.name',
-            CASE WHEN s ->> '$.source' = 'ANNOTATION' THEN 'person' ELSE 'judge' END,
-            CASE WHEN s ->> '$.source' <> 'ANNOTATION' THEN s ->> '$.metadata.model' END,
-            CASE WHEN s ->> '$.source' <> 'ANNOTATION' THEN
+            CASE WHEN (s ->> '$.source') = 'ANNOTATION' THEN 'person' ELSE 'judge' END,
+            CASE WHEN (s ->> '$.source') <> 'ANNOTATION' THEN s ->> '$.metadata.model' END,
+            CASE WHEN (s ->> '$.source') <> 'ANNOTATION' THEN
                 coalesce(s ->> '$.metadata.prompt', s ->> '$.metadata.prompt_version', s ->> '$.configId') END,
             NULL
         FROM scores"""

@@ -57,7 +57,7 @@ def _fill_pairs(opened: Opening) -> None:
         f"""CREATE TABLE verdicts AS SELECT *, {item} AS item, {_ONE} > {_TWO} AS turned,
             CASE WHEN json_exists(json, '$.winner') THEN json ->> '$.winner'
                  WHEN 'error' IN (json ->> '$.g1_winner', json ->> '$.g2_winner') THEN 'error'
-                 WHEN json ->> '$.g1_winner' = json ->> '$.g2_winner' THEN json ->> '$.g1_winner'
+                 WHEN (json ->> '$.g1_winner') = (json ->> '$.g2_winner') THEN json ->> '$.g1_winner'
                  ELSE 'tie' END AS verdict FROM judged"""
     )
     opened.con.execute(

@@ -42,11 +42,11 @@ def _fill(opened: Opening, _asked: Asked) -> None:
             CASE WHEN name = 'human' THEN coalesce(c ->> '$.comment_author', 'human')
                  WHEN turn > 1 THEN name || ' #' || turn ELSE name END,
             CASE c ->> '$.pass' WHEN 'true' THEN '1' WHEN 'false' THEN '0' END, name = 'human',
-            CASE WHEN r ->> '$.failureReason' = '2' THEN 'the provider failed'
+            CASE WHEN (r ->> '$.failureReason') = '2' THEN 'the provider failed'
                  WHEN c IS NULL THEN 'a result without assertions' END,
             NULL, 'judge',
             coalesce(c ->> '$.assertion.provider.id', c ->> '$.assertion.provider'),
-            CASE WHEN c ->> '$.assertion.type' IN ('llm-rubric', 'model-graded-closedqa', 'g-eval')
+            CASE WHEN (c ->> '$.assertion.type') IN ('llm-rubric', 'model-graded-closedqa', 'g-eval')
                  THEN c ->> '$.assertion.rubricPrompt' END,
             NULL
         FROM (SELECT *, row_number() OVER (PARTITION BY item, name) AS turn FROM checks)"""
