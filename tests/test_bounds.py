@@ -192,3 +192,15 @@ def test_a_difference_from_an_unknown_rate_is_unknown() -> None:
         found = hero.estimate_difference(known, unknown, method="majority_vote", **options)
         assert math.isnan(found.value)
         assert found.interval() == (-1.0, 1.0)
+
+
+def test_replicates_on_the_edge_make_no_one_surer() -> None:
+    """Most replicates of a rate of 0 are 0: an interval of half the level would have had no width."""
+    labels = np.array([[0, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    current = hero.Round(**tables_of(labels, np.array([0, -1, -1, -1]), classes=[0, 1]), classes=[0, 1], positive=1)
+    options: dict[str, Any] = {"method": "gold_proportion", "level": 0.5}
+    drawn = hero.estimate_rate(current, interval="bootstrap", replicates=200, **options)
+    plain = hero.estimate_rate(current, interval="influence", **options)
+    assert drawn.value == 0.0
+    assert drawn.interval()[1] >= plain.interval()[1] > 0.05
+    assert fuzz.wrong_bounds(drawn) == []

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
-from hero_eval.confidence import Curve, Flat, Normal, Resampled, Touching, resampled
+from hero_eval.confidence import Curve, Flat, LessSure, Normal, Resampled, Touching, resampled
 from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large, stays
 from hero_eval.engines.memory import Counted
 from hero_eval.errors import unsupported, wrong
@@ -328,16 +328,17 @@ class Question:
         told = curve is not None and guards.past_rounds_tell(fit)
         if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper" and not told):
             curve = Flat(bounds)
-        if curve is None:
+        if curve is None or (floor > 0 and isinstance(curve, Resampled)):
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
             error = max(error, floor) if math.isfinite(error) else error
             known = math.isfinite(error) and math.isfinite(value)
             middle = value if kind == "paper" else centre
             freedom = math.inf if kind == "paper" else self.freedom
-            curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
+            plain: Curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
             for end in bounds if floor > 0 else ():
                 if known and abs(value - end) <= max(_TOUCH, EDGE_ITEMS / n_items) * (bounds[1] - bounds[0]):
-                    curve = Touching(curve, end)
+                    plain = Touching(plain, end)
+            curve = plain if curve is None else LessSure(curve, plain, bounds)
         return Estimate(
             target=target,
             what=what,
