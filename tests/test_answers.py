@@ -158,7 +158,9 @@ def test_other_answers_are_shown_with_their_count() -> None:
     found = hero.estimate_rate(current, history, positive="good", method="hero1")
     said = finding(found, "F117")
     assert said.data == {"answers": {"unsure": 20}, "labels": 900}
-    assert "'unsure' (20)" in said.message
+    assert "'unsure' (20)" in said.fact
+    assert "missing" not in said.fact  # what to do is said once, in its own field
+    assert "`missing=`" in said.action
     left_out = hero.Round(labels=odd["labels"], missing=["unsure"])
     assert "F117" not in codes(hero.estimate_rate(left_out, history, positive="good", method="hero1"))
     named = hero.Round(labels=odd["labels"], classes=["bad", "unsure", "good"])

@@ -224,6 +224,13 @@ class TestWords:
         assert said.startswith("Whether new and old differ is undecided")
         assert "sure" not in said
 
+    def test_flags_in_doubt_say_so(self) -> None:
+        """Precision and recall would stand in the headline as if nothing below spoke against their intervals."""
+        clear, doubted = number_of(), number_of(0.1, 0.02, DOUBT)
+        said = words.moderation(clear, clear, clear)
+        assert said.endswith("10 of 100 flags are right (precision).")
+        assert words.moderation(doubted, doubted, doubted) == f"{said} Their intervals are in doubt: F309."
+
     def test_no_chance_without_the_doubt(self) -> None:
         """A table would show 100.0% beside a difference that is undecided."""
         clear = number_of(0.1, 0.02, target="difference")

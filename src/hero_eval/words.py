@@ -176,7 +176,8 @@ def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> s
         parts.append(f"the flag finds {out_of(recall, 100)} of them (recall)")
     if not math.isnan(precision.value):
         parts.append(f"{out_of(precision, 100)} flags are right (precision)")
-    return join(parts) + "."
+    doubt = f" Their intervals are in doubt: {codes(prevalence.doubts)}." if prevalence.doubts else ""
+    return f"{join(parts)}.{doubt}"
 
 
 def backtest(result: Backtest) -> str:

@@ -179,12 +179,12 @@ def answer_notes(
         said = [f"{text!r} as {answers.respelled[text]!r} ({count})" for text, count in other_case.items()]
         said += [f"space around {count_of(spaced, 'answer')} was ignored"] if spaced else []
         data = {"count": sum(other_case.values()), "answers": other_case, "padded": spaced}
-        message = f"Answers that differ only in case or space count as one: {', '.join(said)}."
+        message = f"answers that differ only in case or space count as one: {', '.join(said)}"
         notes.append(Finding("F115", message, data))
     if unsaid:
         said = [f"{text!r} {count}" for text, count in unsaid.items()]
         data = {"count": sum(unsaid.values()), "answers": unsaid}
-        notes.append(Finding("F116", f"Answers that count as not given: {', '.join(said)}.", data))
+        notes.append(Finding("F116", f"answers that count as not given: {', '.join(said)}", data))
     return tuple(notes)
 
 
