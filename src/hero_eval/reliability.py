@@ -280,7 +280,7 @@ def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
         if place is None:
             kept.append(one)
             continue
-        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once."
+        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once"
         kept[place] = kept[place].noted(Finding("F113", message, {"round": one.name, "same_as": kept[place].name}))
     return tuple(kept)
 

@@ -142,6 +142,8 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
     base, unit = (100.0, " points of 100") if is_rate else (1.0, "")
     places = decimals([base * estimate.std_error], 1)
     low, high = estimate.interval()
+    if low == high == 0.0:
+        return f"{a} and {b} hold the same, so that the {what} does not differ."
     size = number(base * abs(estimate.value), places) + unit
     if low <= 0.0 <= high:
         signed = number(base * estimate.value, places, "+") + unit

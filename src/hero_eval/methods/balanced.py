@@ -21,7 +21,6 @@ from hero_eval.methods.ppi import ppi_fit
 from hero_eval.methods.registry import Evidence, Fit, method
 from hero_eval.model.patterns import Floats
 
-
 _ACTION = "Nothing; name `ppi` or `hero3` to take one of them alone."
 
 
