@@ -188,9 +188,8 @@ class Question:
             found.append(Finding("F303", f"{why}; the interval is the whole range", {"why": why}))
         if fit.on_edge:
             message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
-            action = (
-                "Read the interval, not the value. More gold moves it off the edge." if self.method.by_design else ""
-            )
+            more = "gold moves" if self.method.by_design else "labels move"
+            action = f"Read the interval, not the value. More {more} it off the edge."
             found.append(Finding("F302", message, action=action))
         return unique(guards.act(self, fit, current, found))
 

@@ -44,7 +44,8 @@ def refuse_own_history(current: Round, history: Round | Sequence[Round] | Reliab
 
 
 def overlap_findings(currents: Sequence[Round], past: Sequence[Round]) -> tuple[Finding, ...]:
-    """Past rounds that seem to be another state of a current one, or of each other: the same labels of the same items."""
+    """Past rounds that seem to be another state of a current one, or of each other: the same labels of the same
+    items."""
     found = [
         _overlap(current, one, repr(current.name), "")
         for current in currents
@@ -66,8 +67,8 @@ def _overlap(one: Round, other: Round, name: str, action: str) -> Finding | None
         return None
     same = int((here == there).sum())
     message = (
-        f"{same} of {one.n_labels} labels of {name} are in past round {other.name!r} too, for the same items by the same "
-        "labelers: if it is another state of the same round, its labels and gold count twice"
+        f"{same} of {one.n_labels} labels of {name} are in past round {other.name!r} too, for the same items by the "
+        "same labelers: if it is another state of the same round, its labels and gold count twice"
     )
     return Finding("F114", message, {"round": other.name, "labels": one.n_labels, "shared": same}, action)
 
