@@ -45,8 +45,6 @@ MATERIAL_LABELS = 0.8
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
 LEAST_TO_DISAGREE = 20
 """Golds of a current round from which they may contradict the model."""
-NOTES = ("F101", "F102", "F103", "F107")
-"""What is said of a round as a table, and of the current one already."""
 ROUNDS_THAT_TELL = 3
 """Past rounds with gold from which on the distance between rounds is known, if roughly."""
 MOST_COLUMNS = 50

@@ -178,7 +178,7 @@ class Question:
         """Everything to be said of one fit, each remark once."""
         found = [*self.findings, *current.findings, *fit.findings]
         if current.own is not None:
-            found += [one for one in current.own.findings if one.code not in guards.NOTES]
+            found += current.own.findings
         if self.method.uses_history and self.reliability is not None:
             found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
