@@ -401,9 +401,8 @@ def _labeler_findings(
         found.append(Finding("F307", message, {"classes": lacking}))
     n_gold = counted.patterns.n_gold
     if n_gold < 20:
-        found.append(
-            Finding("F304", f"{where} has only {n_gold} gold item{'' if n_gold == 1 else 's'}", {"gold": n_gold})
-        )
+        has = "1 gold item" if n_gold == 1 else f"{n_gold} gold items"
+        found.append(Finding("F304", f"{where} has only {has}", {"gold": n_gold}))
     found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:
