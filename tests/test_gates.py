@@ -224,6 +224,15 @@ class TestWords:
         assert said.startswith("Whether new and old differ is undecided")
         assert "sure" not in said
 
+    def test_an_unknown_difference_blames_no_class(self) -> None:
+        """Who had named the positive class was told to name one."""
+        unknown = replace(number_of(0.1, 0.02, target="difference"), value=math.nan)
+        assert words.difference(unknown, "new", "old") == (
+            "The data do not tell whether the rate of '1' differs between new and old."
+        )
+        unnamed = replace(unknown, findings=(Finding("F502", "no class was named positive"),))
+        assert "Name one: --positive" in words.difference(unnamed, "new", "old")
+
     def test_flags_in_doubt_say_so(self) -> None:
         """Precision and recall would stand in the headline as if nothing below spoke against their intervals."""
         clear, doubted = number_of(), number_of(0.1, 0.02, DOUBT)

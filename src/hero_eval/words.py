@@ -137,7 +137,9 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
     """Which of two rounds has more, or that it cannot be told."""
     what = estimate.what.removeprefix("difference in ")
     if math.isnan(estimate.value):
-        return "No class is named positive, so there is no single difference. Name one: --positive"
+        if any(finding.code == "F502" for finding in estimate.findings):
+            return "No class is named positive, so there is no single difference. Name one: --positive"
+        return f"The data do not tell whether the {what} differs between {a} and {b}."
     is_rate = what.startswith("rate")
     base, unit = (100.0, " points of 100") if is_rate else (1.0, "")
     places = decimals([base * estimate.std_error], 1)
