@@ -117,7 +117,7 @@ FINDINGS: Mapping[str, str] = {
     "F320": "Nothing; near 0, the labels are not worth their price here.",
     "F401": "Nothing, unless you expected the column to vary.",
     "F402": "Nothing; fill the gaps if there are many.",
-    "F403": "Trust `hero1` more. Without `method=` that is done for you.",
+    "F403": "Trust `hero1` more, or leave `method` out: the default does not rest on these means.",
     "F404": "Name those that tell about the answer, if their means should be the same in both rounds.",
     "F405": "Nothing; set `penalty=` to fix it.",
     "F406": "Nothing; name the covariates yourself to choose others.",

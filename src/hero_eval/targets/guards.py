@@ -170,7 +170,7 @@ def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]
     rates = carry(current.evidence.current, current.evidence.anchored).root.rates
     instead = dict(zip(question.classes, rates.tolist(), strict=True))
     shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
-    action = f"Trust `hero1` more, which says {shown}. Without `method=` that is done for you."
+    action = f"Trust `hero1` more, which says {shown}; or leave `method` out: the default does not rest on these means."
     return [
         replace(one, action=action, data={**one.data, "hero1": instead}) if one.code == "F403" else one for one in found
     ]
