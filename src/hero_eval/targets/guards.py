@@ -192,7 +192,7 @@ def _few_labels(question: Question, fit: Fit, current: Current, reliability: Rel
         if not (typical * errors.min() < _HARMLESS and reliability.halves):
             return []
         shift = _shift_by_halves(current, reliability)
-        z = shift / errors
+        z = np.divide(shift, errors, out=np.zeros_like(shift), where=errors > 0.0)  # an error of nil measures nothing
         k = int(np.argmax(np.abs(z))) if len(z) > 2 else len(z) - 1
         if not abs(z[k]) > MATERIAL:
             return []
