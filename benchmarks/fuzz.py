@@ -573,9 +573,7 @@ def main() -> None:
             if kind not in examples:
                 examples[kind] = seed
                 print(f"case {seed}: {fault}", file=sys.stderr, flush=True)
-    print(
-        f"{count} cases from {first}, {answers} answers, {errors.total()} errors of ours, slowest answer {slowest:.1f} s"
-    )
+    print(f"{count} cases from {first}, {answers} answers, {errors.total()} errors of ours, slowest {slowest:.1f} s")
     print("errors:", ", ".join(f"{code} {number}" for code, number in sorted(errors.items())))
     for kind, number in faults.most_common():
         print(f"{number:5d}  case {examples[kind]}: {kind}")
