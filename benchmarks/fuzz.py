@@ -3,6 +3,8 @@
     python benchmarks/fuzz.py --count 5000 [--seed 0] [--seconds 60]
     python benchmarks/fuzz.py --only 1234        # one case again, with its traceback
 
+Ctrl+C ends a run early and tells what was played so far; `--seed` goes on from there.
+
 A case is a number: it says which library holds the tables (pandas, Polars, pyarrow), which type every column has, what
 the columns hold (sound answers, or values that have broken readers before), and which options the targets are given.
 `tests/test_fuzz.py` plays some of them.
@@ -557,8 +559,12 @@ def main() -> None:
     answers, errors, faults, slowest = 0, Counter[str](), Counter[str](), 0.0
     examples: dict[str, int] = {}
     for seed in range(first, first + count):
-        case = draw_case(seed)
-        outcome = play(case, seconds=given.seconds, show=given.only is not None)
+        try:
+            case = draw_case(seed)
+            outcome = play(case, seconds=given.seconds, show=given.only is not None)
+        except KeyboardInterrupt:
+            count = seed - first
+            break
         answers, slowest = answers + outcome.answers, max(slowest, outcome.slowest)
         errors.update(outcome.errors)
         for fault in outcome.faults:
@@ -567,7 +573,7 @@ def main() -> None:
             if kind not in examples:
                 examples[kind] = seed
                 print(f"case {seed}: {fault}", file=sys.stderr, flush=True)
-    print(f"{count} cases, {answers} answers, {errors.total()} errors of ours, slowest answer {slowest:.1f} s")
+    print(f"{count} cases from {first}, {answers} answers, {errors.total()} errors of ours, slowest {slowest:.1f} s")
     print("errors:", ", ".join(f"{code} {number}" for code, number in sorted(errors.items())))
     for kind, number in faults.most_common():
         print(f"{number:5d}  case {examples[kind]}: {kind}")

@@ -123,6 +123,33 @@ def test_a_rare_misspelling_is_refused_with_count_rows_and_class() -> None:
     assert hero.Round(**odd, missing=["godo"]).n_labels == 448
 
 
+def test_a_misspelled_gold_is_refused_too() -> None:
+    """A single gold of a class that no label names would be a class of its own, and put the interval in doubt."""
+    tables = drawn()
+    gold = {"item": [f"i{number:05d}" for number in range(40)], "gold": ["good", "bad"] * 20}
+    gold["gold"][6] = "goood"
+    odd = {**tables, "gold": pa.table(gold)}
+    with pytest.raises(HeroError) as caught:
+        hero.Round(**odd)
+    (problem,) = caught.value.problems
+    assert problem.code == "E123"
+    for part in ("'gold'", "'goood'", "1 row", "data row 7", "no label gives", "'good'"):
+        assert part in problem.message
+    assert "goood" in hero.Round(**odd, classes=["bad", "good", "goood"]).values
+    assert hero.Round(**odd, missing=["goood"]).n_gold == 39
+    said = with_labels(odd, {rows_saying(odd, "good", 1)[0]: "goood"})
+    assert "goood" in hero.Round(**said).values  # what a labeler and gold say is an answer
+
+
+def test_remarks_on_a_round_alone_speak_of_no_history() -> None:
+    tables = drawn()
+    unsure = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 3), "unsure"))
+    found = hero.estimate_rate(hero.Round(**unsure, missing=["unsure"], name="first", positive="good"))
+    assert [one.fact for one in found.findings if one.code == "F116"] == [
+        "current 'first': answers that count as not given: 'unsure' 3"
+    ]
+
+
 def test_what_is_no_misspelling_is_not_refused() -> None:
     tables = drawn()
     often = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 40), "goods"))
@@ -158,7 +185,9 @@ def test_other_answers_are_shown_with_their_count() -> None:
     found = hero.estimate_rate(current, history, positive="good", method="hero1")
     said = finding(found, "F117")
     assert said.data == {"answers": {"unsure": 20}, "labels": 900}
-    assert "'unsure' (20)" in said.message
+    assert "'unsure' (20)" in said.fact
+    assert "missing" not in said.fact  # what to do is said once, in its own field
+    assert "`missing=`" in said.action
     left_out = hero.Round(labels=odd["labels"], missing=["unsure"])
     assert "F117" not in codes(hero.estimate_rate(left_out, history, positive="good", method="hero1"))
     named = hero.Round(labels=odd["labels"], classes=["bad", "unsure", "good"])

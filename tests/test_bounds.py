@@ -192,3 +192,28 @@ def test_a_difference_from_an_unknown_rate_is_unknown() -> None:
         found = hero.estimate_difference(known, unknown, method="majority_vote", **options)
         assert math.isnan(found.value)
         assert found.interval() == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("odd", ["1e308", "inf"])
+def test_classes_that_are_no_numbers_to_calculate_with_have_no_mean(odd: str) -> None:
+    """The square of such a score is more than a number can hold."""
+    labels, gold = np.array([[0, 0], [1, 1], [2, 1], [2, 2], [0, 1]]), np.array([0, 1, 2, -1, -1])
+    classes = ["-1", "1", odd]
+    current = hero.Round(**tables_of(labels, gold, classes=classes), classes=classes)
+    found = hero.estimate_rate(current, method="gold_proportion")
+    assert math.isnan(found.value)
+    assert "F502" in codes(found)
+    assert found.mean_score is None
+    assert hero.estimate_rate(current, method="gold_proportion", positive=odd).value > 0.0
+
+
+def test_replicates_on_the_edge_make_no_one_surer() -> None:
+    """Most replicates of a rate of 0 are 0: an interval of half the level would have had no width."""
+    labels = np.array([[0, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    current = hero.Round(**tables_of(labels, np.array([0, -1, -1, -1]), classes=[0, 1]), classes=[0, 1], positive=1)
+    options: dict[str, Any] = {"method": "gold_proportion", "level": 0.5}
+    drawn = hero.estimate_rate(current, interval="bootstrap", replicates=200, **options)
+    plain = hero.estimate_rate(current, interval="influence", **options)
+    assert drawn.value == 0.0
+    assert drawn.interval()[1] >= plain.interval()[1] > 0.05
+    assert fuzz.wrong_bounds(drawn) == []

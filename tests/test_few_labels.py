@@ -218,3 +218,25 @@ def test_products_with_a_matrix_that_is_not_positive_definite_give_nothing() -> 
     assert np.isnan(solve_by_products(lambda v: np.array([1.0, -2.0, 1.0]) * v, same, right)).all()
     matrix = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
     np.testing.assert_allclose(solve_by_products(lambda v: matrix @ v, same, right), np.linalg.solve(matrix, right))
+
+
+def test_a_class_without_an_error_is_no_bias() -> None:
+    """Many labelers who all say the same leave no error to measure a shift by: 0 of 0 was divided."""
+    items, labelers = np.meshgrid(range(80), range(30), indexing="ij")
+    names = [f"i{item}" for item in range(80)]
+
+    def every(answers: list[str], prefix: str, gold: list[str] | None) -> hero.Round:
+        labels = pd.DataFrame(
+            {
+                "item": [prefix + names[item] for item in items.ravel()],
+                "labeler": [f"l{labeler}" for labeler in labelers.ravel()],
+                "label": [answers[item] for item in items.ravel()],
+            }
+        )
+        known = None if gold is None else pd.DataFrame({"item": [prefix + name for name in names], "gold": gold})
+        return hero.Round(labels, known, classes=["no", "one"], positive="one", name=prefix)
+
+    mixed = ["no", "one"] * 40
+    found = hero.estimate_rate(every(["one"] * 80, "c", None), every(mixed, "h", mixed), method="hero1")
+    assert found.value == 1.0
+    assert "F210" not in [one.code for one in found.findings]

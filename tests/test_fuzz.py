@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 import hero_eval as hero
@@ -34,6 +34,10 @@ LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label"
     suppress_health_check=list(HealthCheck),
 )
 @given(st.integers(0, 10**6))
+@example(27)  # an interval of no width on an edge, by replicates
+@example(80)  # replicates without gold
+@example(1164)  # many labelers who all say the same
+@example(1415)  # a class called 1e308
 def test_random_tables_meet_no_exception_but_ours(seed: int) -> None:
     assert fuzz.play(fuzz.draw_case(seed)).faults == []
 

@@ -224,6 +224,22 @@ class TestWords:
         assert said.startswith("Whether new and old differ is undecided")
         assert "sure" not in said
 
+    def test_an_unknown_difference_blames_no_class(self) -> None:
+        """Who had named the positive class was told to name one."""
+        unknown = replace(number_of(0.1, 0.02, target="difference"), value=math.nan)
+        assert words.difference(unknown, "new", "old") == (
+            "The data do not tell whether the rate of '1' differs between new and old."
+        )
+        unnamed = replace(unknown, findings=(Finding("F502", "no class was named positive"),))
+        assert "Name one: --positive" in words.difference(unnamed, "new", "old")
+
+    def test_flags_in_doubt_say_so(self) -> None:
+        """Precision and recall would stand in the headline as if nothing below spoke against their intervals."""
+        clear, doubted = number_of(), number_of(0.1, 0.02, DOUBT)
+        said = words.moderation(clear, clear, clear)
+        assert said.endswith("10 of 100 flags are right (precision).")
+        assert words.moderation(doubted, doubted, doubted) == f"{said} Their intervals are in doubt: F309."
+
     def test_no_chance_without_the_doubt(self) -> None:
         """A table would show 100.0% beside a difference that is undecided."""
         clear = number_of(0.1, 0.02, target="difference")

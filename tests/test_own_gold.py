@@ -410,6 +410,21 @@ def test_bootstrap_agrees(method: str) -> None:
     assert 0.6 < (high - low) / np.subtract(*usual.interval()[::-1]) < 1.5
 
 
+@pytest.mark.parametrize("method", ["ppi", "balanced"])
+def test_replicates_without_gold_know_nothing(method: str) -> None:
+    """Items drawn again may all lack gold; that must not count as a rate of 0, nor end in a division by 0."""
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 2, 12)
+    gold = np.array([0, 1, *[-1] * 10])
+    few = round_of(labels_given(rng, truth, near_answers(3, 2, 0.8, rng)), gold)
+    found = hero.estimate_rate(few, method=method, interval="bootstrap", replicates=60, seed=1)
+    assert found.interval()[0] <= found.value <= found.interval()[1]
+    assert found.interval()[1] - found.interval()[0] > 0.2
+    none = powered_mean(np.full((3, 2), 0.5), np.full(3, -1), np.ones(3), np.ones(3))
+    assert np.isnan(none.rates).all()
+    assert np.isnan(none.influence).all()
+
+
 def test_a_report_does_not_count_the_round_twice(tmp_path: Path) -> None:
     pytest.importorskip("altair")
     one = alone(19)

@@ -13,6 +13,7 @@ from make_rounds import binary_answers, codes, draw_pair, finding, labels_given,
 from typer.testing import CliRunner
 
 import hero_eval as hero
+from hero_eval import words
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
 from hero_eval.methods.registry import all_methods
@@ -114,6 +115,23 @@ def test_an_older_state_of_the_round_in_history_is_said() -> None:
     assert "F114" not in codes(hero.estimate_rate(current, [other], method="hero1"))
 
 
+@pytest.mark.parametrize("share", [0.15, 0.5, 1.0])
+def test_two_states_of_a_past_round_are_said(share: float) -> None:
+    """A file and its older copy in the folder of past rounds would count twice, and show a drift of nil."""
+    tables = drawn(1, n=400)
+    labels = tables["labels"].slice(0, int(len(tables["labels"]) * share) - 1)
+    older = hero.Round(labels=labels, gold=tables["gold"].slice(0, 20), name="older")
+    past, current = hero.Round(**tables, name="past"), hero.Round(**drawn(3, prefix="c"), name="now")
+    for history in ([past, older], [older, past]):
+        found = hero.estimate_rate(current, history, method="hero1")
+        said = finding(found, "F114")
+        assert said.data == {"round": "past", "labels": len(labels), "shared": len(labels)}
+        assert said in found.doubts
+        assert said.action == "Leave one of the two out if they are two states of one round."
+    other = hero.Round(**drawn(5, n=400), name="another model, same prompts")
+    assert "F114" not in codes(hero.estimate_rate(current, [past, other], method="hero1"))
+
+
 def test_two_easy_rounds_of_the_same_prompts_are_not_taken_for_one() -> None:
     """Nearly all answers are 0 in both, so that most labels agree by chance alone."""
     rng = np.random.default_rng(7)
@@ -143,6 +161,12 @@ def test_a_round_does_not_differ_from_itself(method: str | None) -> None:
         assert found.probability_above(0.001) == 0.0
         assert found.probability_below(-0.001) == 0.0
         assert "F113" in codes(found)
+        assert found.n_items <= a.n_items
+        assert found.n_gold_current <= a.n_gold
+        said = words.difference(found, "a", "b")
+        assert (
+            said == f"a and b hold the same, so that the {found.what.removeprefix('difference in ')} does not differ."
+        )
 
 
 def test_files_that_an_engine_counts_are_recognised(tmp_path: Path) -> None:

@@ -232,16 +232,42 @@ class NoSurer:
         return min(max(self.inner.quantile(p), a - b + reach), high) if p > 0.5 else self.inner.quantile(p)
 
     def below(self, x: float) -> float:
-        if x <= self.bounds[0] or x >= self.bounds[1]:
-            return 0.0 if x <= self.bounds[0] else 1.0
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.quantile(middle) < x else (low, middle)
-        return (low + high) / 2
+        return _below(self, x, self.bounds)
+
+
+@dataclass(frozen=True)
+class LessSure:
+    """Of two curves the one that is less sure, at each level and on each side.
+
+    Replicates of an estimate on an edge mostly lie on that edge, and would call it sure.
+    """
+
+    one: Curve
+    other: Curve
+    bounds: tuple[float, float]
+
+    def quantile(self, p: float) -> float:
+        ends = self.one.quantile(p), self.other.quantile(p)
+        return min(ends) if p < 0.5 else max(ends)
+
+    def below(self, x: float) -> float:
+        return _below(self, x, self.bounds)
 
 
 _HALVINGS = 40
+
+
+def _below(curve: Curve, x: float, bounds: tuple[float, float]) -> float:
+    """The confidence below x of a curve that is known by its quantiles."""
+    if x <= bounds[0] or x >= bounds[1]:
+        return 0.0 if x <= bounds[0] else 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if curve.quantile(middle) < x else (low, middle)
+    return (low + high) / 2
+
+
 _GRID: Floats = np.linspace(-14.0, 14.0, 2_801)
 
 

@@ -31,7 +31,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F111": ("note", "known probabilities of having gold were used as weights"),
     "F112": ("warning", "gold did not go to a random part of the items"),
     "F113": ("warning", "rounds that hold the same count as one"),
-    "F114": ("warning", "the labels of the current round are in history too"),
+    "F114": ("warning", "the labels of one round are in another too"),
     "F115": ("note", "answers that differ only in case or space count as one"),
     "F116": ("note", "answers that were to count as not given"),
     "F117": ("warning", "answers that no gold gives"),

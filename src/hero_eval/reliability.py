@@ -283,7 +283,7 @@ def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
             alike.append(len(kept))
             kept.append(one)
             continue
-        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once."
+        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once"
         kept[place] = kept[place].noted(Finding("F113", message, {"round": one.name, "same_as": kept[place].name}))
     return tuple(kept)
 
@@ -334,7 +334,7 @@ def fit_with(
 ) -> Reliability:
     """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts.
 
-    `where` is what findings call the rounds.
+    `where` is what findings call the rounds; remarks on past rounds as tables go with them.
     """
     named = tuple(classes) if classes is not None else common_classes(rounds)
     labelers = labelers_of(rounds)
@@ -351,7 +351,8 @@ def fit_with(
         fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
     else:
         fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
-    findings = (*_round_notes(rounds), *_labeler_findings(labelers, named, counted, fit, where))
+    notes = _round_notes(rounds) if where == "history" else ()
+    findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 
 
@@ -403,7 +404,8 @@ def _labeler_findings(
         found.append(Finding("F307", message, {"classes": lacking}))
     n_gold = counted.patterns.n_gold
     if n_gold < 20:
-        found.append(Finding("F304", f"{where} has only {n_gold} gold items", {"gold": n_gold}))
+        has = "1 gold item" if n_gold == 1 else f"{n_gold} gold items"
+        found.append(Finding("F304", f"{where} has only {has}", {"gold": n_gold}))
     found += _skill_findings(labelers, counted, fit)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:

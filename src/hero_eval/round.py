@@ -260,7 +260,7 @@ class Round(Displayed):
     def respelled(self, spelling: Mapping[str, str]) -> Round:
         """The round with some of its answers in another spelling, and a remark that says so."""
         said = ", ".join(f"{old!r} as {new!r}" for old, new in spelling.items())
-        message = f"Answers that differ from other rounds' only in case or space count as theirs: {said}."
+        message = f"answers that differ from other rounds' only in case or space count as theirs: {said}"
 
         def spell(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(spelling.get(name, name) for name in names)

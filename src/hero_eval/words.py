@@ -137,11 +137,15 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
     """Which of two rounds has more, or that it cannot be told."""
     what = estimate.what.removeprefix("difference in ")
     if math.isnan(estimate.value):
-        return "No class is named positive, so there is no single difference. Name one: --positive"
+        if any(finding.code == "F502" for finding in estimate.findings):
+            return "No class is named positive, so there is no single difference. Name one: --positive"
+        return f"The data do not tell whether the {what} differs between {a} and {b}."
     is_rate = what.startswith("rate")
     base, unit = (100.0, " points of 100") if is_rate else (1.0, "")
     places = decimals([base * estimate.std_error], 1)
     low, high = estimate.interval()
+    if low == high == 0.0:
+        return f"{a} and {b} hold the same, so that the {what} does not differ."
     size = number(base * abs(estimate.value), places) + unit
     if low <= 0.0 <= high:
         signed = number(base * estimate.value, places, "+") + unit
@@ -176,7 +180,8 @@ def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> s
         parts.append(f"the flag finds {out_of(recall, 100)} of them (recall)")
     if not math.isnan(precision.value):
         parts.append(f"{out_of(precision, 100)} flags are right (precision)")
-    return join(parts) + "."
+    doubt = f" Their intervals are in doubt: {codes(prevalence.doubts)}." if prevalence.doubts else ""
+    return f"{join(parts)}.{doubt}"
 
 
 def backtest(result: Backtest) -> str:

@@ -23,7 +23,7 @@ SOURCES = {
     "current": (
         "current sample",
         "the current round's sample of items and labels",
-        "More items, or more labels an item, in this round",
+        "More items, or more labels per item, in this round",
     ),
     "rounds": (
         "drift between rounds",

@@ -295,7 +295,7 @@ def _round_facts(one: Mapping[str, Any]) -> list[tuple[str, str]]:
     covariates = [f"{name} ({words.percent(round(share, 3))} missing)" for name, share in one["covariates"].items()]
     weight = one["weight"]
     return [
-        ("labels an item", _range(per) + f", {per['mean']:.1f} on average"),
+        ("labels per item", _range(per) + f", {per['mean']:.1f} on average"),
         ("labelers", ", ".join(one["labelers"])),
         ("gold", ", ".join(f"{name}: {of:,}" for name, of in one["gold_by_class"].items()) or "none"),
         ("classes", ", ".join(map(repr, one["classes"]))),

@@ -187,6 +187,7 @@ class SqlSource:
             codes = answers.of_gold(gold.codes)
             place = self._tables[self._home_of_gold or "gold"].column("gold")
             assert gold_times is not None
+            problems += misspelled(place, answers, gold, gold_times, in_gold=True)
             problems += outside_classes(place, gold, codes, gold_times, answers)
             golds = golds.select(["gold"]).append_column("code", [codes]).filter(codes >= 0)
         if problems:

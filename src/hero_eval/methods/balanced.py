@@ -21,6 +21,8 @@ from hero_eval.methods.ppi import ppi_fit
 from hero_eval.methods.registry import Evidence, Fit, method
 from hero_eval.model.patterns import Floats
 
+_ACTION = "Nothing; name `ppi` or `hero3` to take one of them alone."
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -63,7 +65,7 @@ def balanced(evidence: Evidence) -> Fit:
     if by_design.on_edge or not _measured(by_model) or not _measured(by_design):
         reason = "on the edge" if by_design.on_edge else "too little gold"
         said = f"ppi alone ({reason}): {_say(by_design)}"
-        return replace(by_design, findings=(*by_design.findings, Finding("F306", said, {"weight": 0.0})))
+        return replace(by_design, findings=(*by_design.findings, Finding("F306", said, {"weight": 0.0}, _ACTION)))
     past = np.zeros((0, by_model.current.shape[1])) if by_model.history is None else by_model.history
     first = _all_classes(np.concatenate([past, by_model.current]))
     second = _all_classes(np.concatenate([np.zeros_like(past), by_design.current]))
@@ -83,7 +85,7 @@ def balanced(evidence: Evidence) -> Fit:
         current=mixed[len(past) :],
         history=mixed[: len(past)] if by_model.history is not None else None,
         paper=mixed[len(past) :],
-        findings=(*by_design.findings, *kept, Finding("F306", said, data)),
+        findings=(*by_design.findings, *kept, Finding("F306", said, data, _ACTION)),
     )
 
 

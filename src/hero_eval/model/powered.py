@@ -46,9 +46,11 @@ def powered_mean(prediction: Floats, gold: Ints, weight: Floats, gold_weight: Fl
     """The rates of items whose predictions are (n, K) and whose gold is a class, or -1 where it is not known.
 
     weight (n,): what each item counts for; gold_weight (n,): what it counts for among the items with gold (of items
-    that had gold with different probabilities, the weight over the probability).
+    that had gold with different probabilities, the weight over the probability). Without any gold nothing is known.
     """
     known = (gold >= 0) & (gold_weight > 0.0)
+    if not known.any():  # items drawn again may all be without
+        return Powered(np.full(prediction.shape[1], np.nan), np.full(prediction.shape, np.nan), 0.0, 0.0)
     part = gold_weight[known] / gold_weight[known].sum()
     seen = np.eye(prediction.shape[1])[gold[known]]
     foreseen = prediction[known]

@@ -38,6 +38,8 @@ class Answers:
     """Texts that count as another, from which only case or inner space tells them."""
     suspects: Mapping[str, str] = field(default_factory=dict)
     """Rare answers that look like a misspelling of another, and which."""
+    gold_suspects: Mapping[str, str] = field(default_factory=dict)
+    """The same of gold."""
 
     def of_label(self, codes: Codes) -> Codes:
         return np.append(self.label_index, -1)[codes]
@@ -76,6 +78,7 @@ def agree_on_answers(
     allowed = values if classes or not binary else ("0", "1")
     if positive is not None and positive not in allowed and (classes or complete):
         problems.append(_wrong_positive(options, values, given=classes is not None))
+    judged = classes is None and options.spelling
     return Answers(
         values=values,
         classes=classes,
@@ -83,7 +86,8 @@ def agree_on_answers(
         label_index=np.array([index.get(spell[text], -1) for text in labels], np.int64),
         gold_index=np.array([index.get(spell[text], -1) for text in gold], np.int64),
         respelled=one_of,
-        suspects=_suspects(labels, gold, spell, options) if classes is None and options.spelling else {},
+        suspects=_suspects(labels, gold, spell, options) if judged else {},
+        gold_suspects=_gold_suspects(labels, gold, spell, options) if judged else {},
     )
 
 
@@ -108,9 +112,7 @@ def _one_spelling(labels: Times, gold: Times, options: Options) -> dict[str, str
 
 def _suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: Options) -> dict[str, str]:
     """Answers that are rare, never in gold, and spelled like a common one, which is in gold if there is any."""
-    times: dict[str, float] = {}
-    for text, of in labels.items():
-        times[spell[text]] = times.get(spell[text], 0.0) + of
+    times = _by_value(labels, spell)
     sure = {spell[text] for text in (*gold, *([options.positive] if options.positive is not None else []))}
     few = max(RARE * sum(times.values()), RARE_TIMES)
     found = {}
@@ -127,11 +129,42 @@ def _suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: Opt
     return found
 
 
-def misspelled(place: str, answers: Answers, coded: Coded, times: NDArray[np.float64] | None = None) -> list[Problem]:
+def _gold_suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: Options) -> dict[str, str]:
+    """Gold that no label gives, and that is spelled like an answer that gold and labels give far more often."""
+    said, known = _by_value(labels, spell), _by_value(gold, spell)
+    positive = None if options.positive is None else spell[options.positive]
+    found = {}
+    for value, times in known.items():
+        likely = [
+            other
+            for other, often in known.items()
+            if min(often, said.get(other, 0.0)) >= COMMON * times and alike(value, other)
+        ]
+        if likely and value not in said and value != positive:
+            found[value] = max(likely, key=lambda other: (known[other], other))
+    return found
+
+
+def _by_value(texts: Times, spell: Mapping[str, str]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for text, of in texts.items():
+        out[spell[text]] = out.get(spell[text], 0.0) + of
+    return out
+
+
+def misspelled(
+    place: str,
+    answers: Answers,
+    coded: Coded,
+    times: NDArray[np.float64] | None = None,
+    *,
+    in_gold: bool = False,
+) -> list[Problem]:
     """E123 for every answer that looks like a misspelling; with `times` a row stands for several, and has no number."""
-    index = answers.of_label(coded.codes)
+    index = answers.of_gold(coded.codes) if in_gold else answers.of_label(coded.codes)
+    by_none = "label" if in_gold else "gold"
     problems = []
-    for value, likely in answers.suspects.items():
+    for value, likely in (answers.gold_suspects if in_gold else answers.suspects).items():
         rows = np.flatnonzero(index == answers.values.index(value))
         count = len(rows) if times is None else int(times[rows].sum())
         numbers = ", ".join(str(row + 1) for row in rows[:SHOWN_ROWS]) + (", ..." if len(rows) > SHOWN_ROWS else "")
@@ -139,8 +172,8 @@ def misspelled(place: str, answers: Answers, coded: Coded, times: NDArray[np.flo
         problems.append(
             Problem(
                 "E123",
-                f"{place} is {value!r} in {count_of(count, 'row')}{where}, an answer that no gold gives and that looks "
-                f"like a misspelling of {likely!r}. Correct it; if it is an answer of its own, name all possible "
+                f"{place} is {value!r} in {count_of(count, 'row')}{where}, an answer that no {by_none} gives and that "
+                f"looks like a misspelling of {likely!r}. Correct it; if it is an answer of its own, name all possible "
                 f"answers (classes=[...]; command: --classes), and if it is none, leave it out (missing=[{value!r}]; "
                 f"command: --missing).",
             )
@@ -179,12 +212,12 @@ def answer_notes(
         said = [f"{text!r} as {answers.respelled[text]!r} ({count})" for text, count in other_case.items()]
         said += [f"space around {count_of(spaced, 'answer')} was ignored"] if spaced else []
         data = {"count": sum(other_case.values()), "answers": other_case, "padded": spaced}
-        message = f"Answers that differ only in case or space count as one: {', '.join(said)}."
+        message = f"answers that differ only in case or space count as one: {', '.join(said)}"
         notes.append(Finding("F115", message, data))
     if unsaid:
         said = [f"{text!r} {count}" for text, count in unsaid.items()]
         data = {"count": sum(unsaid.values()), "answers": unsaid}
-        notes.append(Finding("F116", f"Answers that count as not given: {', '.join(said)}.", data))
+        notes.append(Finding("F116", f"answers that count as not given: {', '.join(said)}", data))
     return tuple(notes)
 
 

@@ -79,6 +79,7 @@ def parse_round(sources: Sources, options: Options) -> Contents:
         problems=problems,
     )
     problems += misspelled(labels.table.column("label"), answers, labels.answers) if labels else []
+    problems += misspelled(gold.table.column("gold"), answers, gold.answers, in_gold=True) if gold and labels else []
     counted = count_labels(labels, answers, problems) if labels else None
     gold_answers, gold_duplicates = settle_gold(gold, answers, problems)
     described = None if "items" in sources.broken else _describe(tables, labels, counted, options, problems)

@@ -80,12 +80,15 @@ def _apart(sides: tuple[Round, Round], history: History) -> tuple[tuple[Round, .
 
 
 def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:
-    """A round compared with itself: no draw of items or labels could make the two differ."""
+    """A round compared with itself: no draw of items or labels could make the two differ. Its items count once."""
     message = f"{a.name!r} and {b.name!r} hold the same items, labels and gold: a round does not differ from itself"
     remark = Finding("F113", message, {"round": a.name, "same_as": b.name})
     return replace(
         difference,
         value=0.0,
+        n_items=difference.n_items // 2,
+        n_gold=difference.n_gold - difference.n_gold_current // 2,
+        n_gold_current=difference.n_gold_current // 2,
         centre=0.0,
         influence=Influence((Part("current", np.zeros(1)),)),
         curve=Normal(0.0, 0.0, difference.bounds, logit=False),

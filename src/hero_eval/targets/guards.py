@@ -45,8 +45,6 @@ MATERIAL_LABELS = 0.8
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
 LEAST_TO_DISAGREE = 20
 """Golds of a current round from which they may contradict the model."""
-NOTES = ("F101", "F102", "F103", "F107")
-"""What is said of a round as a table, and of the current one already."""
 ROUNDS_THAT_TELL = 3
 """Past rounds with gold from which on the distance between rounds is known, if roughly."""
 MOST_COLUMNS = 50
@@ -172,7 +170,7 @@ def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]
     rates = carry(current.evidence.current, current.evidence.anchored).root.rates
     instead = dict(zip(question.classes, rates.tolist(), strict=True))
     shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
-    action = f"Trust `hero1` more, which says {shown}. Without `method=` that is done for you."
+    action = f"Trust `hero1` more, which says {shown}; or leave `method` out: the default does not rest on these means."
     return [
         replace(one, action=action, data={**one.data, "hero1": instead}) if one.code == "F403" else one for one in found
     ]
@@ -194,7 +192,7 @@ def _few_labels(question: Question, fit: Fit, current: Current, reliability: Rel
         if not (typical * errors.min() < _HARMLESS and reliability.halves):
             return []
         shift = _shift_by_halves(current, reliability)
-        z = shift / errors
+        z = np.divide(shift, errors, out=np.zeros_like(shift), where=errors > 0.0)  # an error of nil measures nothing
         k = int(np.argmax(np.abs(z))) if len(z) > 2 else len(z) - 1
         if not abs(z[k]) > MATERIAL:
             return []

@@ -114,7 +114,8 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
         least = SAFE_OWN if question.method.by_design else SAFE_GOLD
         if by_class[scarce] < least:
             name = question.classes[scarce]
-            has = f"{where} has gold for only {by_class[scarce]:g} items of class {name!r}"
+            items = "1 item" if by_class[scarce] == 1 else f"{by_class[scarce]:g} items"
+            has = f"{where} has gold for only {items} of class {name!r}"
             reasons[has] = f"Add gold to {where} until {least} items of class {name!r} have it."
         rests_on_hero1 = any(fit.levels is None for fit in fits) and not question.method.by_design
         if rests_on_hero1 and one.fit.information.is_weak:

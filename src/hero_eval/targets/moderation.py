@@ -17,7 +17,7 @@ from hero_eval.confidence import resampled
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
-from hero_eval.findings import Finding, unique
+from hero_eval.findings import Finding, settled, unique
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
@@ -226,7 +226,7 @@ def _assemble(
             influence=influence,
             n_items=n_items,
             fit=fits[0],
-            findings=findings,
+            findings=findings if math.isnan(value) else unique(settled(findings, ("F501",))),  # the others hold
             kind=kind,
             curve=curve,
             floor=floors.get(what, 0.0),

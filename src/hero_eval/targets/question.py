@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval import covariates as shared
-from hero_eval.confidence import Curve, Flat, Normal, Resampled, Touching, resampled
+from hero_eval.confidence import Curve, Flat, LessSure, Normal, Resampled, Touching, resampled
 from hero_eval.engines.counting import CurrentSide, count, count_with_covariates, is_large, stays
 from hero_eval.engines.memory import Counted
 from hero_eval.errors import unsupported, wrong
@@ -178,7 +178,7 @@ class Question:
         """Everything to be said of one fit, each remark once."""
         found = [*self.findings, *current.findings, *fit.findings]
         if current.own is not None:
-            found += [one for one in current.own.findings if one.code not in guards.NOTES]
+            found += current.own.findings
         if self.method.uses_history and self.reliability is not None:
             found += [one for one in self.reliability.findings if one.code != "F301" or fit.report is not None]
         elif fit.report is not None and not fit.report.converged:
@@ -188,7 +188,9 @@ class Question:
             found.append(Finding("F303", f"{why}; the interval is the whole range", {"why": why}))
         if fit.on_edge:
             message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
-            found.append(Finding("F302", message))
+            more = "gold moves" if self.method.by_design else "labels move"
+            action = f"Read the interval, not the value. More {more} it off the edge."
+            found.append(Finding("F302", message, action=action))
         return unique(guards.act(self, fit, current, found))
 
     @cached_property
@@ -328,16 +330,17 @@ class Question:
         told = curve is not None and guards.past_rounds_tell(fit)
         if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper" and not told):
             curve = Flat(bounds)
-        if curve is None:
+        if curve is None or (floor > 0 and isinstance(curve, Resampled)):
             error = math.sqrt(influence.variance()) if influence.parts else math.nan
             error = max(error, floor) if math.isfinite(error) else error
             known = math.isfinite(error) and math.isfinite(value)
             middle = value if kind == "paper" else centre
             freedom = math.inf if kind == "paper" else self.freedom
-            curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
+            plain: Curve = Normal(middle, error, bounds, logit and kind != "paper", freedom) if known else Flat(bounds)
             for end in bounds if floor > 0 else ():
                 if known and abs(value - end) <= max(_TOUCH, EDGE_ITEMS / n_items) * (bounds[1] - bounds[0]):
-                    curve = Touching(curve, end)
+                    plain = Touching(plain, end)
+            curve = plain if curve is None else LessSure(curve, plain, bounds)
         return Estimate(
             target=target,
             what=what,

@@ -164,7 +164,10 @@ def _mean_score(question: Question, current: Current, fit: Fit, scores: Mapping[
 
 
 def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> Floats | None:
-    """A number for each class: as given, or the classes themselves if they are numbers (and more than 0 and 1)."""
+    """A number for each class: as given, or the classes themselves if they are numbers (and more than 0 and 1).
+
+    What is no number to calculate with ("inf", "1e308") is a mere name.
+    """
     if scores is not None:
         if not isinstance(scores, Mapping):
             raise wrong("E201", f"scores is {scores!r}. It maps every class to a number")
@@ -179,9 +182,10 @@ def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> 
     if len(classes) == 2:
         return None
     try:
-        return np.array([float(name) for name in classes])
+        values = np.array([float(name) for name in classes])
     except ValueError:
         return None
+    return values if (np.abs(values) <= LARGEST).all() and np.ptp(values) > 0.0 else None
 
 
 def positive_classes(question: Question, positive: object) -> list[str]:

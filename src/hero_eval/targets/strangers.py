@@ -35,9 +35,8 @@ def outside_gold(currents: Sequence[Round], past: Sequence[Round], classes: Sequ
     shown = [f"{name!r} ({count})" for name, count in sorted(strange.items(), key=lambda of: (-of[1], of[0]))]
     more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     message = (
-        f"answers that no gold gives, of {total} labels: {', '.join(shown[:SHOWN])}{more}. Each counts as a class of "
-        "which nothing is known, and widens the interval: count them as not given (missing=; command: --missing) if "
-        "they are no answers, or name all classes"
+        f"answers that no gold gives, of {total} labels: {', '.join(shown[:SHOWN])}{more}; each counts as a class of "
+        "which nothing is known, and widens the interval"
     )
     return (Finding("F117", message, {"answers": strange, "labels": total}),)
 
