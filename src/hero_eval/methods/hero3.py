@@ -482,10 +482,13 @@ def _contradiction(against: float) -> list[Finding]:
 
 def _unknown_drift(measured: Measured, drift: Drift) -> Finding:
     taken = bool(np.abs(measured.rates - measured.by_labels).max() > 0.0)
-    done = "not in the interval"
+    lack = f"{drift.n_rounds} past round with gold cannot show how far rounds drift"
     if drift.counts:
-        done = "a usual one is assumed" + (", which takes a part of the shift that labels show" if taken else "")
-    message = f"{drift.n_rounds} past round with gold cannot show how far rounds drift: drift is unknown and {done}"
+        message = f"{lack}: a usual drift is assumed" + (
+            ", which takes a part of the shift that labels show" if taken else ""
+        )
+    else:
+        message = f"{lack}; labelers err each by itself here, so none that they share is assumed"
     data = {"rounds": drift.n_rounds, "assumed": drift.counts}
     return Finding("F310", message, {**data, "by_labels": measured.by_labels.tolist()} if taken else data)
 
