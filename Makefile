@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := $(VENV)/.ready-demo
 TEST_PROCESSES ?= auto
 
 .PHONY: demo test test-portable test-lowest test-newest browser docs lint studies bench clean help
@@ -19,13 +20,18 @@ help:
 	@echo "make studies  the paper's simulations and case studies in full"
 	@echo "make bench    speed and memory, to 100 million labels (less: BENCH_MOST=1000000)"
 
-$(READY): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+# The demo needs the package and its reports; tests and docs need much more, a JVM's worth of Spark among it.
+$(DEMO): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[report]'
+	@touch $@
+
+$(READY): $(DEMO)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
 	@touch $@
 
-demo: $(READY)
+demo: $(DEMO)
 	$(BIN)/hero demo --output hero-demo
 
 # What the browser tests need. Without it they are skipped; with CI=true that is a failure.

@@ -140,7 +140,7 @@ def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     for n_levels in LEVELS if anchored else LEVELS[1:]:
         shape = Shape(n_levels, rows.n_classes, rows.n_rounds > _MANY_ROUNDS)
-        other = fit_levels(rows, shape, groups, _LOOKING, progress=evidence.progress)
+        other = fit_levels(rows, shape, groups, _LOOKING, progress=evidence.progress, loose=False)
         if n_levels == 0 and gold_contradiction(other) > CONTRADICTED:
             continue
         if best is None or other.criterion > best.criterion:
@@ -175,7 +175,9 @@ def _fitted_levels(evidence: Evidence) -> Fitted:
     chosen = choose_levels(plain, wide.groups, evidence)
     ready = None if wide.covariates is None else _ready(wide)
     if ready is None or not ready.kept:
-        fit = fit_levels(plain, chosen.shape, wide.groups, _OPTIONS, warm=chosen, progress=evidence.progress)
+        # Components that are classes were looked at with other priors than they are fitted with.
+        start = chosen if chosen.shape.n_levels else None
+        fit = fit_levels(plain, chosen.shape, wide.groups, _OPTIONS, warm=start, progress=evidence.progress)
     else:
         rows = gather_rows(wide, evidence.n_classes, ready)
         fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)

@@ -472,10 +472,14 @@ def fit_levels(
     ridge: float | None = None,
     warm: LevelFit | None = None,
     progress: Callable[[int, float], None] | None = None,
+    *,
+    loose: bool = True,
 ) -> LevelFit:
     """Maximise the penalised likelihood: some EM steps that also learn the priors, then a climb with these held.
 
-    `groups` (J,) number the labelers' groups. `ridge` is the precision of the (scaled) covariates' slopes, None to
+    `groups` (J,) number the labelers' groups. `loose`: with one component a class, labelers whom history knows keep
+    priors of their own (`LOOSE_SD`); shapes are compared with the learned ones, so that labelers who are alike count
+    for as few parameters in every shape. `ridge` is the precision of the (scaled) covariates' slopes, None to
     learn it. A warm fit of the same shape lends its priors and is climbed on from. With context the climb is repeated
     until the rounds' mean levels rest.
     """
@@ -485,7 +489,7 @@ def fit_levels(
         thin = typical_labels(labels_of(rows.patterns)) < THIN
         prior, point = _start(rows, shape, groups, thin)
         for number in range(_WARM_STEPS + (_POOLED_STEPS if thin else 0)):
-            point, prior = _warm_step(rows, shape, point, prior, groups, ridge, number if thin else None)
+            point, prior = _warm_step(rows, shape, point, prior, groups, ridge, number if thin else None, loose)
             if progress is not None:
                 progress(number + 1, 1.0)
     if prior.context == 0.0:
@@ -690,7 +694,7 @@ def _class_newton(rows: Rows, shape: Shape, at: Point, prior: Prior, post: Float
 
 
 def _warm_step(
-    rows: Rows, shape: Shape, at: Point, prior: Prior, groups: Ints, ridge: float | None, thin: int | None
+    rows: Rows, shape: Shape, at: Point, prior: Prior, groups: Ints, ridge: float | None, thin: int | None, loose: bool
 ) -> tuple[Point, Prior]:
     """An EM step, then the priors again: labelers' spread around the means of their groups, the ridge."""
     post, _ = expect(rows, shape, at)
@@ -698,7 +702,7 @@ def _warm_step(
     answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
-    free = thin is not None or shape.n_levels > 0
+    free = thin is not None or shape.n_levels > 0 or not loose
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
         covariance = _spread(flat[own] - mean[own], hessian[own])
@@ -713,7 +717,7 @@ def _warm_step(
         rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
     )
     precision, held = np.tile(np.linalg.inv(covariance), (len(flat), 1, 1)), None
-    if thin is None and shape.n_levels == 0:
+    if loose and thin is None and shape.n_levels == 0:
         past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
         met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
         precision[met], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
