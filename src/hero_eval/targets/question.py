@@ -318,16 +318,18 @@ class Question:
         bounds: tuple[float, float] = (0.0, 1.0),
         logit: bool = True,
         floor: float = 0.0,
+        past_tells: bool = False,
     ) -> Estimate:
         """An estimate with its confidence curve: the one given, or normal by the influences.
 
         `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
-        tell the classes apart leave the whole range open, unless past rounds show how far apart rounds lie.
+        tell the classes apart leave the whole range open, unless past rounds show how far apart rounds lie and the
+        curve, or the influences (`past_tells`), have that in them.
         """
         value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
         if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
             curve = Flat(bounds) if math.isnan(curve.spread) else None
-        told = curve is not None and guards.past_rounds_tell(fit)
+        told = past_tells or (curve is not None and guards.past_rounds_tell(fit))
         if math.isnan(value) or (guards.knows_nothing(self) and kind != "paper" and not told):
             curve = Flat(bounds)
         if curve is None or (floor > 0 and isinstance(curve, Resampled)):

@@ -24,6 +24,7 @@ from hero_eval.model.em import gold_counts
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.shared_drift import SharedDrift, Side, learn_shared_drift, pair_variance, past_shares
 from hero_eval.round import Round
+from hero_eval.targets.guards import past_rounds_tell
 from hero_eval.targets.intervals import SAFE_GOLD, edge_floor, interval_kind
 from hero_eval.targets.question import Question
 from hero_eval.targets.rate import headline, rate_contrast
@@ -65,6 +66,7 @@ def difference_of(question: Question, positive: object = None) -> Estimate:
         bounds=(low - high, high - low),
         logit=False,
         floor=_floor(one, other) if any(fit.on_edge for fit in fits) else 0.0,
+        past_tells=kind == "influence" and all(past_rounds_tell(fit) for fit in fits),
     )
     if kind == "influence" and math.isfinite(value) and _lacks_gold(question):
         values = one.value, other.value
