@@ -23,6 +23,7 @@ from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, doubts_of
+from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
 
@@ -258,6 +259,31 @@ class Estimate(Displayed):
         if self.mean_score is not None:
             out["mean_score"] = _brief(self.mean_score)
         return out
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The estimate as a dataframe of one row."""
+        current = self.source.currents[0] if self.source is not None else None
+        low, high = self.interval()
+        row = {
+            "target": self.target,
+            "what": self.what,
+            "value": self.value,
+            "std_error": self.std_error,
+            "low": low,
+            "high": high,
+            "level": self.level,
+            "method": self.method,
+            "n_items": self.n_items,
+            "n_gold": self.n_gold,
+        }
+        kind = checked_backend(backend, "files" if current is None else current.frame_kind)
+        return to_frame({name: [value] for name, value in row.items()}, kind)
+
+    def summary(self) -> str:
+        """The answer in plain words, the facts behind it and the findings: what the terminal shows, as text."""
+        from hero_eval.words import summary
+
+        return summary(self)
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
         """Write a report that one can send: .html (one file, no network), .md or .json by the ending of `path`.

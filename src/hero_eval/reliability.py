@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.deprecation import renamed_option
 from hero_eval.display import Displayed
 from hero_eval.engines.counting import count, count_passes, stays
 from hero_eval.engines.memory import Counted
@@ -142,7 +143,7 @@ class Reliability(Displayed):
         """All that is to be said beside the table of labelers: the fit's findings, and labelers who err together."""
         return (*self.findings, *_together_finding(self)) if self.errs_together else self.findings
 
-    def frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
+    def to_frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
         """One row a labeler: labels and gold behind it, sensitivity and specificity (two classes) or the share of each
         class that it names rightly, standard errors, and discrimination.
 
@@ -151,6 +152,10 @@ class Reliability(Displayed):
         """
         kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
         return to_frame(self._columns(independent or not self.errs_together), kind)
+
+    def frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
+        """The same as `to_frame`."""
+        return self.to_frame(backend, independent=independent)
 
     def _columns(self, independent: bool) -> dict[str, list[Any]]:
         answers, errors = (self.answers, self.fit.information.answer_std_errors()) if independent else self.by_gold
@@ -288,6 +293,7 @@ def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
     return tuple(kept)
 
 
+@renamed_option("warm", "warm_start")
 def fit_reliability(
     history: Round | Sequence[Round],
     *,
@@ -296,7 +302,7 @@ def fit_reliability(
     max_steps: int = 10_000,
     accelerate: bool = True,
     shrinkage: float = 0.0,
-    warm: Reliability | None = None,
+    warm_start: Reliability | None = None,
     progress: Progress | None = None,
 ) -> Reliability:
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
@@ -304,8 +310,8 @@ def fit_reliability(
     `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
     come to rest too (of a thousand labelers or more: the likelihood as a whole). `accelerate=False, tolerance=1e-6,
     max_steps=200` is the paper's own setting. `shrinkage` adds that many pseudo-answers to each labeler and class, as
-    the pool of labelers answers (1 to 3 steady a history with scarce gold; 0, the paper's method, adds none). `warm`
-    is an earlier fit to start from, which saves steps and leads to the same maximum.
+    the pool of labelers answers (1 to 3 steady a history with scarce gold; 0, the paper's method, adds none).
+    `warm_start` is an earlier fit to start from, which saves steps and leads to the same maximum.
     """
     if not 0.0 < clip < 0.5:
         raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
@@ -317,9 +323,10 @@ def fit_reliability(
         raise wrong("E201", f"shrinkage is {shrinkage!r}. It is a number of pseudo-answers: 0 for none, or a few")
     step_tolerance = 1e-11 if tolerance <= 1e-8 else None
     options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
-    if warm is not None and not isinstance(warm, Reliability):
-        raise wrong("E201", f"warm is {type(warm).__name__}. It is a Reliability, as fit_reliability gives it")
-    return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm)
+    if warm_start is not None and not isinstance(warm_start, Reliability):
+        kind = type(warm_start).__name__
+        raise wrong("E201", f"warm_start is {kind}. It is a Reliability, as fit_reliability gives it")
+    return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm_start)
 
 
 def fit_with(

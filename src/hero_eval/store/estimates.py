@@ -63,7 +63,7 @@ class Recorded:
     question: str
     history: tuple[str, ...]
     result: Any
-    """An `Estimate`, `Family`, `Comparison` or `Moderation`."""
+    """An `Estimate`, `GroupedEstimates`, `Comparison` or `Moderation`."""
     document: Mapping[str, Any]
     text: str
     undated: tuple[str, ...] = ()

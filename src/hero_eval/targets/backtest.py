@@ -17,7 +17,7 @@ from hero_eval.engines.tally import are_alike
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.findings import Finding, name_some
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.reliability import Reliability, history_rounds
@@ -54,7 +54,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Backtest(Displayed):
+class Backtest(Displayed, Framed):
     """Every method on past rounds whose gold it did not see, and how far reliability drifts between these rounds.
 
     Errors are estimate minus the round's gold mean. `gold_error` is the sampling error of such a mean, typically:
@@ -114,7 +114,7 @@ class Backtest(Displayed):
             return math.nan
         return float(np.sqrt(np.mean([one.usual**2 for one in self.drift])))
 
-    def frame(self, backend: str | None = None) -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row a round and method: value, interval, gold mean and its error, error, covered, width, score."""
         rows = [_row(one) for one in self.plays]
         return to_frame({key: [row[key] for row in rows] for key in rows[0]}, checked_backend(backend, self.frame_kind))

@@ -9,18 +9,18 @@ from typing import Any
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.reliability import Reliability, fit_with, history_rounds
 from hero_eval.round import Round, common_classes, in_one_spelling
-from hero_eval.targets.question import History, require_round
+from hero_eval.targets.question import PastRounds, require_round
 from hero_eval.targets.rate import estimate_rate
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Displayed, Mapping[str, Estimate]):
+class Comparison(Displayed, Framed, Mapping[str, Estimate]):
     """Estimates by method, and why the others could not be had."""
 
     estimates: Mapping[str, Estimate]
@@ -36,7 +36,7 @@ class Comparison(Displayed, Mapping[str, Estimate]):
     def __len__(self) -> int:
         return len(self.estimates)
 
-    def frame(self, backend: str | None = None) -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row a method: value, standard error, interval, items, gold."""
         return to_frame(table_of("method", self.estimates), checked_backend(backend, self.frame_kind))
 
@@ -54,7 +54,7 @@ class Comparison(Displayed, Mapping[str, Estimate]):
 
 def compare_methods(
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
@@ -90,7 +90,7 @@ def compare_methods(
 def compare_some(
     methods: Sequence[str],
     current: Round,
-    history: History,
+    history: PastRounds,
     *,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
@@ -125,7 +125,7 @@ def _is_lack(error: HeroError) -> bool:
     return error.exit_code == 3 or error.code in ("E206", "E211")
 
 
-def _fitted_once(current: Round, history: History, progress: Progress | None) -> History:
+def _fitted_once(current: Round, history: PastRounds, progress: Progress | None) -> PastRounds:
     if history is None or isinstance(history, Reliability):
         return history
     *past, current = in_one_spelling([*history_rounds(history), current])

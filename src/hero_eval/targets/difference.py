@@ -15,14 +15,14 @@ from hero_eval.model.history import Progress
 from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
 from hero_eval.targets.pairs import best_by_pairs
-from hero_eval.targets.question import History, Options, ask, require_round
+from hero_eval.targets.question import Options, PastRounds, ask, require_round
 from hero_eval.targets.subtract import difference_of
 
 
 def estimate_difference(
     a: Round,
     b: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -59,7 +59,7 @@ def estimate_difference(
     return _nothing(difference, a, b) if a.holds_same_as(b) else difference
 
 
-def _apart(sides: tuple[Round, Round], history: History) -> tuple[tuple[Round, ...], History, list[Finding]]:
+def _apart(sides: tuple[Round, Round], history: PastRounds) -> tuple[tuple[Round, ...], PastRounds, list[Finding]]:
     """The two rounds and a history without them; where no other past round has gold, one of them stays there.
 
     Its gold then counts in history alone.

@@ -17,7 +17,7 @@ from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.findings import Finding, unique
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 from hero_eval.targets.question import Options, Question
 
@@ -25,7 +25,7 @@ MOST_GROUPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Family(Displayed, Mapping[str, Estimate]):
+class GroupedEstimates(Displayed, Framed, Mapping[str, Estimate]):
     """Estimates by group. `level` is that of all intervals together; each estimate has the higher one of its own."""
 
     by: str
@@ -46,7 +46,7 @@ class Family(Displayed, Mapping[str, Estimate]):
     def findings(self) -> tuple[Finding, ...]:
         return unique([finding for one in self.estimates.values() for finding in one.findings])
 
-    def frame(self, backend: str | None = None) -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row a group: value, standard error, simultaneous interval, items, gold."""
         return to_frame(table_of(self.by, self.estimates), checked_backend(backend, self.frame_kind))
 
@@ -60,7 +60,8 @@ class Family(Displayed, Mapping[str, Estimate]):
         }
 
     def __repr__(self) -> str:
-        return f"Family(by {self.by}: " + ", ".join(f"{name} {one.value:.4f}" for name, one in self.items()) + ")"
+        shown = ", ".join(f"{name} {one.value:.4f}" for name, one in self.items())
+        return f"GroupedEstimates(by {self.by}: {shown})"
 
 
 def groups_of(current: Round, by: str) -> dict[str, Round]:
@@ -80,7 +81,9 @@ def family_options(options: Options, n_groups: int) -> Options:
     return replace(options, level=options.level ** (1.0 / n_groups))
 
 
-def family(question: Question, estimates: Sequence[Estimate], names: Sequence[str], by: str, level: float) -> Family:
+def family(
+    question: Question, estimates: Sequence[Estimate], names: Sequence[str], by: str, level: float
+) -> GroupedEstimates:
     """Put the groups' estimates together and say what their intervals mean."""
     each = question.options.level
     message = f"{len(names)} groups: each interval is at {each:.2%}, so that all hold together at {level:.0%}"
@@ -89,4 +92,4 @@ def family(question: Question, estimates: Sequence[Estimate], names: Sequence[st
         name: replace(one, what=f"{one.what} where {by} is {name!r}", findings=unique([*one.findings, remark]))
         for name, one in zip(names, estimates, strict=True)
     }
-    return Family(by, made, level, question.rounds[0].frame_kind)
+    return GroupedEstimates(by, made, level, question.rounds[0].frame_kind)

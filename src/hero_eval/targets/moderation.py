@@ -23,7 +23,7 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
 from hero_eval.targets.intervals import edge_floor, interval_kind
-from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
+from hero_eval.targets.question import Current, Options, PastRounds, Question, ask, require_round
 from hero_eval.targets.rate import rate_contrast
 from hero_eval.targets.twice import refuse_own_history
 
@@ -89,7 +89,7 @@ class _Group:
 
 def estimate_moderation(
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     flag: str,
     method: str | None = None,

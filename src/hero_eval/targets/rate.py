@@ -18,23 +18,23 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.reading.arrays import LARGEST
 from hero_eval.round import Round, spelled
-from hero_eval.targets.family import Family, family, family_options, groups_of
-from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
+from hero_eval.targets.family import GroupedEstimates, family, family_options, groups_of
+from hero_eval.targets.question import Current, Options, PastRounds, Question, ask, require_round
 from hero_eval.targets.twice import refuse_own_history
 
 
 # The overloads tell only how `by` changes what comes back; the options are those of the implementation.
 @overload
-def estimate_rate(current: Round, history: History = ..., *, by: None = ..., **options: Any) -> Estimate: ...
+def estimate_rate(current: Round, history: PastRounds = ..., *, by: None = ..., **options: Any) -> Estimate: ...
 
 
 @overload
-def estimate_rate(current: Round, history: History = ..., *, by: str, **options: Any) -> Family: ...
+def estimate_rate(current: Round, history: PastRounds = ..., *, by: str, **options: Any) -> GroupedEstimates: ...
 
 
 def estimate_rate(  # type: ignore[misc]
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -50,7 +50,7 @@ def estimate_rate(  # type: ignore[misc]
     by: str | None = None,
     groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-) -> Estimate | Family:
+) -> Estimate | GroupedEstimates:
     """The rate of the positive class in the current round, judged by what history taught about its labelers.
 
     `method=None` takes the best one that the data allow and says why; `interval=None` likewise. With more than two

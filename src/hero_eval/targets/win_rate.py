@@ -11,7 +11,7 @@ from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.model.history import Progress
 from hero_eval.round import Round, spelled
-from hero_eval.targets.question import History, Options, ask
+from hero_eval.targets.question import Options, PastRounds, ask
 from hero_eval.targets.rate import class_rates
 
 _A = ("a", "model_a", "model a", "left", "1")
@@ -22,7 +22,7 @@ TIES = ("half", "own")
 
 def estimate_win_rate(
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
