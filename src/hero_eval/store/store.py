@@ -6,7 +6,7 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
@@ -29,7 +29,7 @@ from hero_eval.store.sources import incoming, take_experts
 
 if TYPE_CHECKING:
     from hero_eval.store.compacting import Compacted
-    from hero_eval.store.estimates import Recorded
+    from hero_eval.store.estimates import Recorded, StoredOptions
     from hero_eval.store.soundness import Soundness
 
 
@@ -266,7 +266,7 @@ class Store:
 
     # Estimates
 
-    def estimate(self, round: str, *, command: str = "estimate", **options: Any) -> Recorded:
+    def estimate(self, round: str, *, command: str = "estimate", **options: Unpack[StoredOptions]) -> Recorded:
         """Estimate a round from its history, and record it so that `reproduce` gives the same bytes; see `Recorded`."""
         from hero_eval.store.estimates import make_and_save
 

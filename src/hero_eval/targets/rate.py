@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
@@ -19,20 +19,25 @@ from hero_eval.model.patterns import Floats
 from hero_eval.reading.arrays import LARGEST
 from hero_eval.round import Round, spelled
 from hero_eval.targets.family import GroupedEstimates, family, family_options, groups_of
+from hero_eval.targets.keywords import RateOptions
 from hero_eval.targets.question import Current, Options, PastRounds, Question, ask, require_round
 from hero_eval.targets.twice import refuse_own_history
 
 
-# The overloads tell only how `by` changes what comes back; the options are those of the implementation.
+# The overloads tell how `by` changes what comes back.
 @overload
-def estimate_rate(current: Round, history: PastRounds = ..., *, by: None = ..., **options: Any) -> Estimate: ...
+def estimate_rate(
+    current: Round, history: PastRounds = ..., *, by: None = ..., **options: Unpack[RateOptions]
+) -> Estimate: ...
 
 
 @overload
-def estimate_rate(current: Round, history: PastRounds = ..., *, by: str, **options: Any) -> GroupedEstimates: ...
+def estimate_rate(
+    current: Round, history: PastRounds = ..., *, by: str, **options: Unpack[RateOptions]
+) -> GroupedEstimates: ...
 
 
-def estimate_rate(  # type: ignore[misc]
+def estimate_rate(
     current: Round,
     history: PastRounds = None,
     *,
