@@ -26,7 +26,21 @@ MOST_GROUPS = 200
 
 @dataclass(frozen=True, eq=False)
 class GroupedEstimates(Displayed, Framed, Mapping[str, Estimate]):
-    """Estimates by group. `level` is that of all intervals together; each estimate has the higher one of its own."""
+    """Estimates by group, a mapping from the groups' names: `grouped[name]` is an `Estimate`.
+
+    `level` is that of all intervals together; each estimate has the higher one of its own.
+
+    Attributes
+    ----------
+    by : str
+        The column that makes the groups.
+    estimates : mapping of str to Estimate
+        An `Estimate` for each group.
+    level : float
+        The level at which all intervals hold together.
+    frame_kind : str
+        The library that tables come in by default. For use inside the package.
+    """
 
     by: str
     estimates: Mapping[str, Estimate]
@@ -44,13 +58,38 @@ class GroupedEstimates(Displayed, Framed, Mapping[str, Estimate]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The findings of all groups, each once."""
         return unique([finding for one in self.estimates.values() for finding in one.findings])
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """One row a group: value, standard error, simultaneous interval, items, gold."""
+        """One row per group.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the current round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: the one that makes the groups, value, std_error, low and high (which hold together), n_items,
+            n_gold.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         return to_frame(table_of(self.by, self.estimates), checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
+        """The estimates in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "target": "family",
