@@ -484,7 +484,7 @@ def _questions(rounds: list[Any], asking: Mapping[str, Any]) -> list[tuple[str, 
         ("estimate_win_rate", lambda: hero.estimate_win_rate(current, past, **asking)),
         ("estimate_moderation", lambda: hero.estimate_moderation(current, past, flag="flag", **asking)),
         ("compare_methods", lambda: hero.compare_methods(current, past, **_without(asking, "method"))),
-        ("fit_reliability", lambda: hero.fit_reliability(rounds).frame()),
+        ("fit_reliability", lambda: hero.fit_reliability(rounds).to_frame()),
         ("backtest", lambda: hero.backtest(rounds)),
     ]
 
@@ -512,7 +512,7 @@ def estimates_in(answer: Any) -> Iterator[tuple[str, Any]]:
         yield f"{answer.method} {answer.what} {answer.interval_kind}", answer
         for one in (*answer.distribution.values(), *([answer.mean_score] if answer.mean_score else [])):
             yield from estimates_in(one) if one is not answer else ()
-    elif isinstance(answer, hero.Moderation | hero.Comparison | hero.Family):
+    elif isinstance(answer, hero.Moderation | hero.Comparison | hero.GroupedEstimates):
         for one in answer.values():
             yield from estimates_in(one)
 

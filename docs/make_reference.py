@@ -36,7 +36,7 @@ CLASSES = (
     "Round",
     "Reliability",
     "Estimate",
-    "Family",
+    "GroupedEstimates",
     "Comparison",
     "Backtest",
     "Moderation",
@@ -45,93 +45,9 @@ CLASSES = (
     "Finding",
     "Gate",
 )
+MADE_BY_USERS = ("Round", "History", "Gate")
+"""Classes whose constructor users call; the others are what functions give back."""
 ERRORS = ("HeroError", "InputError", "SupportError")
-
-# What the docstrings leave to the name.
-MEMBERS: Mapping[str, str] = {
-    "Round.name": "The name that messages use: as given, or the folder's.",
-    "Round.labelers": "Names of the labelers, sorted.",
-    "Round.label_labeler": "(n_labels,) positions in `labelers`.",
-    "Round.label_answer": "(n_labels,) positions in `values`.",
-    "Round.positive": "The positive class, if one was named.",
-    "Round.classes_given": "The classes as given, or None.",
-    "Round.notes": "Findings on the tables: duplicates, items set aside.",
-    "Round.n_items": "Items with at least one label.",
-    "Round.n_labels": "Labels, duplicates not counted.",
-    "Round.n_gold": "Items with gold.",
-    "Round.has_column": "Whether the items have this column.",
-    "Reliability.rounds": "The rounds of history.",
-    "Reliability.labelers": "Names of the labelers, sorted.",
-    "Reliability.classes": "The classes, in order.",
-    "Reliability.shrinkage": "Pseudo-answers added to each labeler and class.",
-    "Reliability.findings": "What one must know about this fit.",
-    "Reliability.report": "How EM went: `n_steps`, `change`, `converged`, `log_likelihood`.",
-    "Reliability.converged": "Whether EM came to rest.",
-    "Reliability.n_items": "Items of history.",
-    "Reliability.n_gold": "Items of history with gold.",
-    "Estimate.target": "Which question was answered, such as `rate`.",
-    "Estimate.what": "The quantity in words, such as `rate of '1'`.",
-    "Estimate.value": "The number; nan if the data do not tell it.",
-    "Estimate.method": "The method that was used.",
-    "Estimate.n_items": "Current items behind the number.",
-    "Estimate.n_gold": "Gold items behind the number, of history and of the current round.",
-    "Estimate.n_gold_current": "Those of them that are in the current round.",
-    "Estimate.gold_words": "Where they are, such as `240 in history, 60 in current`.",
-    "Estimate.level": "The level of the interval.",
-    "Estimate.interval_kind": "Which interval was asked for.",
-    "Estimate.bounds": "The range that the quantity can take.",
-    "Estimate.why": "Why this method.",
-    "Estimate.curve": "The confidence curve that intervals are read off; see the method page.",
-    "Estimate.em": "How EM went, or None.",
-    "Estimate.least_error": "The least standard error of an estimate on an edge; else 0.",
-    "Estimate.findings": "What one must know about this number.",
-    "Estimate.distribution": "The rate of each class (of a difference: the two rates).",
-    "Estimate.mean_score": "The mean score of numeric classes, or None.",
-    "Estimate.std_error": "The standard error; nan if the value is.",
-    "Estimate.converged": "Whether EM came to rest.",
-    "Family.by": "The column that makes the groups.",
-    "Family.estimates": "An `Estimate` for each group; also by `family[group]`.",
-    "Family.level": "The level at which all intervals hold together.",
-    "Family.findings": "The findings of all groups, each once.",
-    "Family.to_dict": "The estimates in plain types, for JSON.",
-    "Comparison.estimates": "An `Estimate` for each method that could run.",
-    "Comparison.skipped": "For each other method the reason.",
-    "Comparison.to_dict": "The estimates in plain types, for JSON.",
-    "Backtest.what": "The quantity in words, such as `rate of '1'`.",
-    "Backtest.level": "The level of the intervals.",
-    "Backtest.plays": "One for each round and method: `round`, `method`, `value`, `low`, `high`, `seen`, `score`.",
-    "Backtest.drift": "One for each round, by HERO-3: `shift`, `shift_error`, `expected`, `own`, `usual`.",
-    "Backtest.findings": "What one must know about this backtest.",
-    "Backtest.to_dict": "Everything in plain types, for JSON.",
-    "Moderation.prevalence": "The rate of violations among all items.",
-    "Moderation.precision": "The rate of violations among flagged items.",
-    "Moderation.recall": "The share of violations that is flagged.",
-    "Moderation.f1": "The harmonic mean of precision and recall.",
-    "Moderation.flagged_share": "The share of items that is flagged.",
-    "Moderation.method": "The method that was used.",
-    "Moderation.n_items": "Current items behind the numbers.",
-    "Moderation.n_gold": "Gold items behind the numbers.",
-    "Moderation.findings": "The findings of all estimates, each once.",
-    "Moderation.to_dict": "The estimates in plain types, for JSON.",
-    "History.question": "Rounds of this question; None: that of the current round.",
-    "History.models": "Only rounds of these models.",
-    "History.since": "Only rounds from this day, week or month on.",
-    "History.before": "Only rounds from before it.",
-    "History.rounds": "These rounds and no others.",
-    "Finding.code": "The code, such as F403.",
-    "Finding.fact": "What is so, with values.",
-    "Finding.action": "What to do about it.",
-    "Finding.data": "The values behind both.",
-    "Finding.doubts": "Whether it casts doubt on the interval, if that differs from the catalogue's; else None.",
-    "Gate.fail_below": "The least value that is good enough, or None.",
-    "Gate.fail_above": "The largest value that is good enough, or None.",
-    "Gate.is_asked": "Whether there is a bound at all.",
-    "Gate.verdicts": "The verdict on each of several numbers.",
-    "Finding.severity": "`warning` or `note`.",
-    "Finding.to_dict": "The finding in plain types, for JSON.",
-    "HeroError.problems": "All problems found; each has `code` and `message`.",
-    "HeroError.exit_code": "What the command ends with: 2, or 3 for `SupportError`.",
-}
 
 # Inside the package: of use to its own rooms, and free to change.
 PRIVATE = {
@@ -144,7 +60,7 @@ PRIVATE = {
     "Reliability.answers",
     "Backtest.frame_kind",
     "Comparison.frame_kind",
-    "Family.frame_kind",
+    "GroupedEstimates.frame_kind",
 }
 
 _ANNOTATION = re.compile(r": '([^']*)'")  # annotations are kept as text, which shows in quotes
@@ -159,17 +75,62 @@ def sections() -> dict[str, str]:
     }
 
 
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One entry of a numpydoc section: a parameter, a result or an error."""
+
+    name: str
+    kind: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Docstring:
+    """A docstring in the numpydoc form: what it says first, entries by section, and lines of examples."""
+
+    told: str
+    entries: Mapping[str, tuple[Entry, ...]]
+    examples: str
+
+    def of(self, section: str) -> tuple[Entry, ...]:
+        return self.entries.get(section, ())
+
+
+_SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)
+_ENTRY = re.compile(r"^(\S[^\n]*?)(?: : ([^\n]+))?$((?:\n(?: {4}[^\n]*)?)*)", re.MULTILINE)
+
+
+def docstring(documented: Any) -> Docstring:
+    """The docstring of a function or class, taken apart."""
+    text = (inspect.getdoc(documented) if documented is not None else None) or ""
+    told, *parts = _SECTION.split(text)
+    bodies = dict(zip(parts[::2], parts[1::2], strict=True))
+    examples = bodies.pop("Examples", "")
+    return Docstring(told.strip(), {name: tuple(_entries(body)) for name, body in bodies.items()}, examples.strip())
+
+
+def _entries(body: str) -> Iterator[Entry]:
+    for name, kind, text in _ENTRY.findall(body.strip("\n")):
+        yield Entry(name.strip(), kind, " ".join(text.split()))
+
+
 def python_names() -> str:
     parts = ["### Functions"]
     for name in FUNCTIONS:
         function = getattr(hero_eval, name)
-        parts += [f"#### `{name}`", _code(signature(name, function)), _paragraphs(function)]
+        parts += [f"#### `{name}`", _code(signature(name, function)), *_documented(function)]
     parts.append("### Classes")
     for name in CLASSES:
-        parts += [f"#### `{name}`", _paragraphs(getattr(hero_eval, name))]
-        if name == "Round":
-            parts += [_code(signature(name, hero_eval.Round)), _paragraphs(hero_eval.Round.__init__)]
-        parts.append(table(("member", "what it is"), list(members(name))))
+        of = getattr(hero_eval, name)
+        parts.append(f"#### `{name}`")
+        parts += [_code(signature(name, of))] if name in MADE_BY_USERS else []
+        parts += _documented(of, parameters=name in MADE_BY_USERS)
+        said = {(f"`{one.name}`", one.text) for one in docstring(of).of("Parameters") if name in MADE_BY_USERS}
+        listed = [row for row in members(name) if "(" not in row[0] and row not in said]
+        parts += [table(("attribute", "what it is"), listed)] if listed else []
+        for method, function in methods_of(name).items():
+            parts += [f"##### `{name}.{method}`", _code(signature(method, function, bound=True))]
+            parts += _documented(function)
     parts.append("### Errors")
     rows = [(f"`{name}`", first_line(getattr(hero_eval, name))) for name in ERRORS]
     rows += [row for row in members("HeroError") if row[0]]
@@ -177,13 +138,33 @@ def python_names() -> str:
     return "\n\n".join(parts)
 
 
-def signature(name: str, called: Any) -> str:
-    """The call, on one line if that is short, else one argument a line."""
+def _documented(documented: Any, parameters: bool = True) -> list[str]:
+    """A docstring as Markdown: paragraphs, a table of parameters, what comes back, what is raised, examples."""
+    found = docstring(documented)
+    parts = [" ".join(part.split()) for part in found.told.split("\n\n")]
+    rows = [(f"`{one.name}`", one.text) for one in found.of("Parameters")] if parameters else []
+    parts += [table(("parameter", "what it is"), rows)] if rows else []
+    for section in ("Returns", "Raises"):
+        shown = [f"{_named(one)}: {one.text}" if one.text else _named(one) for one in found.of(section)]
+        if len(shown) == 1:
+            parts.append(f"**{section}** {shown[0]}")
+        elif shown:
+            parts.append("\n".join([f"**{section}**", "", *(f"- {one}" for one in shown)]))
+    return [*parts, *([_code(found.examples)] if found.examples else [])]
+
+
+def _named(one: Entry) -> str:
+    return f"`{one.name}` ({one.kind})" if one.kind else f"`{one.name}`"
+
+
+def signature(name: str, called: Any, bound: bool = False) -> str:
+    """The call, on one line if that is short, else one argument per line; of a method without `self`."""
     found = inspect.signature(called)
     given = found.return_annotation
     end = "" if given in (inspect.Signature.empty, None, "None") else f" -> {given}"
-    shown = [_ANNOTATION.sub(r": \1", str(one)) for one in found.parameters.values()]
-    kinds = [one.kind for one in found.parameters.values()]
+    taken = list(found.parameters.values())[1 if bound else 0 :]
+    shown = [_ANNOTATION.sub(r": \1", str(one)) for one in taken]
+    kinds = [one.kind for one in taken]
     if inspect.Parameter.KEYWORD_ONLY in kinds:
         shown.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     short = f"{name}({', '.join(shown)}){end}"
@@ -196,23 +177,24 @@ def members(owner: str) -> Iterator[tuple[str, str]]:
     fields = [field.name for field in dataclasses.fields(of)] if dataclasses.is_dataclass(of) else []
     fields += [name for name in inspect.get_annotations(of) if name not in fields]
     own = {name: value for name, value in vars(of).items() if name not in fields}
-    documented = _attribute_lines(of)
     if owner == "HeroError":
         fields, own = ["problems", "exit_code"], {"code": of.code}
+    described = docstring(of)
+    lines = {one.name: one.text for section in ("Parameters", "Attributes") for one in described.of(section)}
+    lines |= _attribute_lines(of)
     for name in [*fields, *own]:
-        key = f"{owner}.{name}"
-        if name.startswith("_") or key in PRIVATE:
+        if name.startswith("_") or f"{owner}.{name}" in PRIVATE:
             continue
         value = own.get(name)
-        shown = f"`{_call(name, value)}`" if inspect.isfunction(value) else f"`{name}`"
-        yield shown, MEMBERS.get(key) or documented.get(name) or first_line(getattr(value, "func", value))
+        shown = f"`{name}()`" if inspect.isfunction(value) else f"`{name}`"
+        yield shown, (lines.get(name, "") if value is None else first_line(getattr(value, "func", value)))
 
 
-def _call(name: str, function: Any) -> str:
-    """A method's call without `self` and without annotations."""
-    found = inspect.signature(function)
-    kept = [one.replace(annotation=inspect.Parameter.empty) for one in list(found.parameters.values())[1:]]
-    return f"{name}{found.replace(parameters=kept, return_annotation=inspect.Signature.empty)}"
+def methods_of(owner: str) -> dict[str, Any]:
+    """Public methods that a class itself has."""
+    own = vars(getattr(hero_eval, owner)).items()
+    public = {name: value for name, value in own if not name.startswith("_") and inspect.isfunction(value)}
+    return {name: value for name, value in public.items() if f"{owner}.{name}" not in PRIVATE}
 
 
 def _attribute_lines(of: Any) -> dict[str, str]:
@@ -222,17 +204,11 @@ def _attribute_lines(of: Any) -> dict[str, str]:
 
 
 def first_line(documented: Any) -> str:
-    """The first sentence of a docstring, or nothing."""
+    """The first paragraph of a docstring, or nothing."""
     text = inspect.getdoc(documented) if documented is not None else None
     if documented is None or text is None or text == type(documented).__doc__:
         return ""
-    paragraph = " ".join(text.split("\n\n")[0].split())
-    return re.split(r"(?<=\.) ", paragraph)[0]
-
-
-def _paragraphs(documented: Any) -> str:
-    text = inspect.getdoc(documented) or ""
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    return " ".join(text.split("\n\n")[0].split())
 
 
 def _code(text: str) -> str:

@@ -217,7 +217,7 @@ def _all_methods() -> list[str]:
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_frames_hold_the_plays(tested: hero.Backtest, backend: str) -> None:
     """The table that a user looks at would not be the result."""
-    rows = tested.frame(backend)
+    rows = tested.to_frame(backend)
     scores = list(rows["score"]) if backend != "pyarrow" else rows["score"].to_pylist()
     assert scores == [row.score for row in tested.plays]
     means = tested.summary(backend)

@@ -92,7 +92,7 @@ def test_every_chart_is_a_picture_and_a_frame(kind: str, every: dict[str, charts
     said = " ".join("".join(one.itertext()) for one in drawn.iter() if one.tag.endswith("text"))
     assert " ".join(chart.title.split())[:20] in said, "the picture does not state its result"
     assert "http" not in chart.svg().replace("http://www.w3.org/", ""), "the picture asks another host for something"
-    frame = chart.frame("pyarrow")
+    frame = chart.to_frame("pyarrow")
     assert frame.num_rows == len(next(iter(chart.columns.values())))
     assert chart.save(tmp_path / "data.csv").read_text().count("\n") == frame.num_rows + 1
 
@@ -123,7 +123,7 @@ def test_colours_are_few_and_differ_in_lightness(kind: str, every: dict[str, cha
 
 
 def test_numbers_are_those_of_the_result(compared: hero.Comparison, every: dict[str, charts.Chart]) -> None:
-    frame = every["methods"].frame("pyarrow").to_pydict()
+    frame = every["methods"].to_frame("pyarrow").to_pydict()
     assert frame["method"] == list(compared)
     assert frame["value"] == [one.value for one in compared.values()]
     assert list(zip(frame["low"], frame["high"], strict=True)) == [one.interval() for one in compared.values()]
@@ -153,7 +153,7 @@ def test_labelers_on_a_bound_have_an_interval_too() -> None:
         assert low < value - 0.01 or high > value + 0.01
         assert low <= value <= high + 1e-12
     met = fitted.items_met()
-    assert met.sum(axis=1) == pytest.approx(fitted.frame("pyarrow")["labels"].to_numpy())
+    assert met.sum(axis=1) == pytest.approx(fitted.to_frame("pyarrow")["labels"].to_numpy())
 
 
 def test_pairs_agree_as_counted(pair: Pair, fitted: hero.Reliability) -> None:
@@ -272,7 +272,7 @@ def test_backtest_shows_every_play(weeks: list[hero.Round]) -> None:
     """Each method on each past round, as the backtest played them."""
     played = hero.backtest(weeks, methods=["majority_vote", "hero1"])
     chart = charts.backtest(played)
-    assert chart.frame("pyarrow")["value"].to_pylist() == played.frame("pyarrow")["value"].to_pylist()
+    assert chart.to_frame("pyarrow")["value"].to_pylist() == played.to_frame("pyarrow")["value"].to_pylist()
     assert "w0" in chart.svg()
     assert played.best in chart.title, "the title names another method than the backtest takes"
 
@@ -303,7 +303,7 @@ def test_labelers_over_the_rounds_of_a_store(weeks: list[hero.Round], tmp_path: 
     for one in weeks:
         store.add(hero.Round(**_tables(one)), round=one.name, question="q")
     chart = charts.over_time(reliability_over_time([store.read(entry) for entry in store.rounds()]))
-    frame = chart.frame("pyarrow")
+    frame = chart.to_frame("pyarrow")
     assert list(dict.fromkeys(frame["round"].to_pylist())) == ["w0", "w1", "w2"]
     assert "w2" in chart.svg()
 

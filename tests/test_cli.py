@@ -240,7 +240,7 @@ def test_moderation_is_estimate_moderation(world: World) -> None:
 
 def test_labelers_is_fit_reliability(world: World) -> None:
     """A labeler would be paid, or dropped, on a wrong number."""
-    expected = hero.fit_reliability(world.round("history")).frame("pyarrow").to_pylist()
+    expected = hero.fit_reliability(world.round("history")).to_frame("pyarrow").to_pylist()
     found = strict(ask("labelers", world["history"], "--json"))
     assert found["schema_version"] == 1
     told = ask("labelers", world["history"]).splitlines()
@@ -253,7 +253,7 @@ def test_labelers_is_fit_reliability(world: World) -> None:
 
 def test_labelers_of_many_classes(world: World) -> None:
     """Only two classes would be shown of five."""
-    frame = hero.fit_reliability(world.round("stars-history")).frame("pyarrow").to_pylist()
+    frame = hero.fit_reliability(world.round("stars-history")).to_frame("pyarrow").to_pylist()
     told = ask("labelers", world["stars-history"])
     for row in frame:
         for name in "01234":
@@ -654,7 +654,7 @@ def test_text_fits_80_columns(world: World, name: str, tmp_path_factory: pytest.
 
 def test_long_names_are_cut_and_numbers_are_not(world: World) -> None:
     """A column of numbers would lose its last digits to a long name."""
-    rows = hero.fit_reliability(world.round("long-history")).frame("pyarrow").to_pylist()
+    rows = hero.fit_reliability(world.round("long-history")).to_frame("pyarrow").to_pylist()
     told = ask("labelers", world["long-history"])
     for row in rows:
         shown = f"{row['sensitivity']:.2f} ± {row['sensitivity_se']:.2f}  {row['specificity']:.2f} ± "

@@ -542,7 +542,7 @@ def test_em_by_passes_is_em_in_memory(
     assert (there.n_items, there.n_gold) == (here.n_items, here.n_gold)
     np.testing.assert_allclose(there.answers, here.answers, atol=1e-9)
     assert there.report.log_likelihood == pytest.approx(here.report.log_likelihood, abs=1e-6)
-    assert there.frame("pyarrow")["labels"].to_pylist() == here.frame("pyarrow")["labels"].to_pylist()
+    assert there.to_frame("pyarrow")["labels"].to_pylist() == here.to_frame("pyarrow")["labels"].to_pylist()
     if engine == "duckdb":  # conjugate gradients take many passes, which are the same on every engine
         one, other = (hero.estimate_rate(current, fit, method="hero1", interval="influence") for fit in (here, there))
         assert other.value == pytest.approx(one.value, abs=1e-9)

@@ -42,7 +42,7 @@ def judges(seed: int, n_items: int = 600, n_gold: int = 90, together: float = 0.
 
 def shares(fitted: hero.Reliability, **asked: Any) -> tuple[Any, Any]:
     """Sensitivity and specificity (J, 2) as the frame has them, and their errors."""
-    columns = fitted.frame("pyarrow", **asked).to_pydict()
+    columns = fitted.to_frame("pyarrow", **asked).to_pydict()
     names = ("sensitivity", "specificity")
     return tuple(np.array([columns[f"{name}{end}"] for name in names]).T for end in ("", "_se"))  # type: ignore[return-value]
 

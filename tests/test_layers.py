@@ -25,7 +25,8 @@ FLOW: dict[str, set[str]] = {
     "findings": {"documents", "remedies"},
     "documents": set(),
     "display": set(),
-    "frames": {"errors"},
+    "deprecation": set(),
+    "frames": {"deprecation", "errors"},
     "remedies": set(),
     "words": {"estimate", "targets", "findings"},
     "gates": {"errors", "estimate", "findings"},
@@ -33,9 +34,9 @@ FLOW: dict[str, set[str]] = {
     "round": {*_BASE, "display", "reading"},
     "engines": {*_BASE, "model", "reading", "round"},
     "confidence": {"model"},
-    "estimate": {*_BASE, "confidence", "display", "documents", "model"},
+    "estimate": {*_BASE, "confidence", "display", "documents", "frames", "model"},
     "methods": {*_BASE, "model"},
-    "reliability": {*_BASE, "display", "engines", "frames", "methods", "model", "round"},
+    "reliability": {*_BASE, "deprecation", "display", "engines", "frames", "methods", "model", "round"},
     "covariates": {*_BASE, "engines", "methods", "model", "round"},
     "targets": {
         *_BASE,
@@ -75,10 +76,11 @@ BACK_DOORS = {
     ("reading/tables.py", "round"),
     ("reading/tables.py", "engines"),
     ("estimate.py", "report"),
+    ("estimate.py", "words"),
     ("display.py", "report"),
 }
-"""`read_round` makes a Round, here or on an engine; estimates write reports, and notebooks show results by the reports'
-templates. Each loads these when called."""
+"""`read_round` makes a Round, here or on an engine; estimates write reports and say themselves in words, and notebooks
+show results by the reports' templates. Each loads these when called."""
 
 HEAVY = (
     "numpy",

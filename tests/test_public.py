@@ -636,9 +636,9 @@ FIT_CHANGES: dict[str, dict[str, Any]] = {
 def test_every_option_of_a_fit_changes_it(pair: Pair, option: str) -> None:
     """An option of the fit would be accepted and do nothing."""
     plain = hero.fit_reliability(pair.history)
-    given = {"warm": plain} if option == "warm" else FIT_CHANGES[option]
+    given = {"warm_start": plain} if option == "warm_start" else FIT_CHANGES[option]
     changed = hero.fit_reliability(pair.history, **given)
-    assert (changed.report, changed.frame("pandas").to_dict()) != (plain.report, plain.frame("pandas").to_dict())
+    assert (changed.report, changed.to_frame("pandas").to_dict()) != (plain.report, plain.to_frame("pandas").to_dict())
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -711,8 +711,8 @@ def test_tables_come_in_the_library_asked_for(pair: Pair, backend: str) -> None:
         hero.compare_methods(pair.current, pair.history),
         hero.fit_reliability(pair.history),
     ):
-        assert type(table.frame(backend)).__module__.split(".")[0] == backend
-    assert refusal(lambda: hero.fit_reliability(pair.history).frame("spark")).code == "E201"
+        assert type(table.to_frame(backend)).__module__.split(".")[0] == backend
+    assert refusal(lambda: hero.fit_reliability(pair.history).to_frame("spark")).code == "E201"
 
 
 # JSON
@@ -977,3 +977,72 @@ def test_estimates_have_their_documented_fields(pair: Pair) -> None:
     for name in ("value", "std_error", "method", "n_items", "n_gold", "findings", "why", "converged"):
         assert getattr(estimate, name) is not None
     assert all(isinstance(one, hero.Finding) for one in estimate.findings)
+
+
+# An estimate as a row and as text
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_an_estimate_is_a_row(pair: Pair, backend: str) -> None:
+    """Whoever collects estimates in a table would have to name their fields one by one."""
+    estimate = hero.estimate_rate(pair.current, pair.history, method="hero1")
+    row = estimate.to_frame(backend)
+    assert type(row).__module__.split(".")[0] == backend
+    low, high = estimate.interval()
+    shown = {name: row[name].to_pylist() if backend == "pyarrow" else row[name].to_list() for name in row_names(row)}
+    assert shown == {
+        "target": ["rate"],
+        "what": ["rate of '1'"],
+        "value": [estimate.value],
+        "std_error": [estimate.std_error],
+        "low": [low],
+        "high": [high],
+        "level": [0.95],
+        "method": ["hero1"],
+        "n_items": [estimate.n_items],
+        "n_gold": [estimate.n_gold],
+    }
+    assert refusal(lambda: estimate.to_frame("spark")).code == "E201"
+
+
+def row_names(row: Any) -> list[str]:
+    return list(getattr(row, "column_names", None) or row.columns)
+
+
+def test_an_estimate_comes_in_the_library_of_its_round(pair: Pair) -> None:
+    """A row would come in another library than the labels did."""
+    estimate = hero.estimate_rate(pair.current, pair.history, method="hero1")
+    assert type(estimate.to_frame()).__module__.split(".")[0] == pair.current.frame_kind
+    part = estimate.distribution["1"]
+    assert len(part.to_frame("pandas")) == 1
+
+
+@pytest.mark.parametrize("kind", ["rate", "hero2", "vote", "difference", "nominal"])
+def test_a_summary_tells_all(pair: Pair, kind: str) -> None:
+    """The text would leave out the number, its interval, the method or a finding."""
+    estimate = results(pair)[kind]
+    text = estimate.summary()
+    assert max(map(len, text.splitlines())) <= 80
+    together = " ".join(text.split())
+    for told in estimate.findings:
+        assert f"{told.code} {told.fact}" in together
+        assert told.action in together
+    assert estimate.method in together
+    for name, one in estimate.distribution.items() if len(estimate.distribution) > 2 or kind == "difference" else ():
+        assert f"{name.upper() if kind == 'difference' else name} {one.value:.4f}" in together
+    if kind != "nominal":
+        assert f"{estimate.value:.4f}" in together
+
+
+def test_a_summary_is_what_the_terminal_shows() -> None:
+    """Text from Python and text from the command would tell the same estimate in two ways."""
+    from importlib.resources import files
+
+    from typer.testing import CliRunner
+
+    from hero_eval.cli.main import app
+
+    example = files("hero_eval") / "examples" / "defect"
+    current, history = (hero.read_round(str(example / name)) for name in ("current", "history"))
+    shown = CliRunner().invoke(app, ["estimate", str(example / "current"), "--history", str(example / "history")])
+    assert hero.estimate_rate(current, history).summary().split() == shown.stdout.split()

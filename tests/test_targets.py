@@ -63,7 +63,7 @@ def all_gold() -> Pair:
 def test_with_all_gold_reliabilities_are_proportions(all_gold: Pair) -> None:
     """The reliability table would disagree with a count that anyone can make."""
     drawn = all_gold.drawn
-    frame = hero.fit_reliability(all_gold.history).frame("pandas").set_index("labeler")
+    frame = hero.fit_reliability(all_gold.history).to_frame("pandas").set_index("labeler")
     for j in range(drawn.history_labels.shape[1]):
         labels = drawn.history_labels[:, j]
         right = {k: (labels[(drawn.history_gold == k) & (labels >= 0)] == k).mean() for k in (0, 1)}
@@ -75,7 +75,7 @@ def test_with_all_gold_reliabilities_are_proportions(all_gold: Pair) -> None:
 def test_with_all_gold_standard_errors_are_binomial(all_gold: Pair) -> None:
     """The errors beside the reliabilities would not be those of a proportion."""
     drawn = all_gold.drawn
-    frame = hero.fit_reliability(all_gold.history).frame("pandas").set_index("labeler")
+    frame = hero.fit_reliability(all_gold.history).to_frame("pandas").set_index("labeler")
     for j in range(drawn.history_labels.shape[1]):
         positive = (drawn.history_gold == 1) & (drawn.history_labels[:, j] >= 0)
         share = frame.loc[f"j{j}", "sensitivity"]
@@ -88,7 +88,7 @@ def test_never_wrong_is_kept_off_certainty() -> None:
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 2, 200)
     labels = labels_given(rng, truth, binary_answers([1.0, 0.8], [1.0, 0.9]))
-    frame = hero.fit_reliability(round_of(labels, truth)).frame("pandas").set_index("labeler")
+    frame = hero.fit_reliability(round_of(labels, truth)).to_frame("pandas").set_index("labeler")
     assert frame.loc["j0", "sensitivity"] == pytest.approx(0.999, abs=1e-12)
     assert frame.loc["j0", "specificity"] == pytest.approx(0.999, abs=1e-12)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
-    from hero_eval.targets.family import Family
+    from hero_eval.targets.family import GroupedEstimates
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
@@ -32,9 +32,9 @@ _HOMES = {
     "Backtest": "targets.backtest",
     "Comparison": "targets.comparison",
     "Estimate": "estimate",
-    "Family": "targets.family",
     "Finding": "findings",
     "Gate": "gates",
+    "GroupedEstimates": "targets.family",
     "HeroError": "errors",
     "History": "store.store",
     "InputError": "errors",
@@ -60,9 +60,9 @@ __all__ = [
     "Backtest",
     "Comparison",
     "Estimate",
-    "Family",
     "Finding",
     "Gate",
+    "GroupedEstimates",
     "HeroError",
     "History",
     "InputError",
@@ -86,7 +86,16 @@ __all__ = [
 ]
 
 
+_RENAMED = {"Family": "GroupedEstimates"}
+"""Names of the version before, which still work, and what they are called now."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        from hero_eval.deprecation import warn_renamed
+
+        warn_renamed(f"hero_eval.{name}", _RENAMED[name])
+        name = _RENAMED[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'hero_eval' has no attribute {name!r}")
     return getattr(import_module(f"hero_eval.{_HOMES[name]}"), name)

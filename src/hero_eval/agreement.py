@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.reliability import Reliability
 
 LEAST_SHARED = 20
@@ -35,7 +35,7 @@ class PairAgreement:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Framed):
     """All pairs of labelers that share enough items."""
 
     pairs: tuple[PairAgreement, ...]
@@ -50,7 +50,7 @@ class Agreement:
         gaps = np.array([one.observed - one.predicted for one in self.pairs])
         return float(items @ gaps / items.sum())
 
-    def frame(self, backend: str | None = None) -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row a pair: first, second, items, observed, predicted, error."""
         names = ("first", "second", "items", "observed", "predicted", "error")
         columns = {name: [getattr(one, name) for one in self.pairs] for name in names}

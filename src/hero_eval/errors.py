@@ -99,7 +99,20 @@ class Problem:
 
 
 class HeroError(ValueError):
-    """The input or the call is wrong (exit code 2)."""
+    """The input or the call is wrong (exit code 2). It is a `ValueError` too.
+
+    Parameters
+    ----------
+    problems : Problem or iterable of Problem
+        What is wrong; each has a `code` and a `message`.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        All problems found.
+    exit_code : int
+        What the command ends with: 2, or 3 for `SupportError`.
+    """
 
     exit_code = 2
 

@@ -23,6 +23,7 @@ from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, doubts_of
+from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
 
@@ -140,11 +141,50 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Displayed):
-    """A value with its standard error and interval.
+    """A value with its standard error and interval. Functions such as `estimate_rate` make it.
 
-    `target` says which question, `what` which quantity in words; `bounds` is the range the quantity can take;
-    `centre` is the value, or a point just inside the range if the value lies on its edge; `distribution` and
-    `mean_score` come with a rate.
+    Attributes
+    ----------
+    target : str
+        Which question was answered, such as ``"rate"``.
+    what : str
+        The quantity in words, such as ``"rate of '1'"``.
+    value : float
+        The number; nan if the data do not tell it.
+    method : str
+        The method that was used.
+    n_items : int
+        Current items behind the number.
+    n_gold : int
+        Gold items behind the number, of history and of the current round.
+    level : float
+        The level of the interval.
+    interval_kind : str
+        How the interval was made: influence, profile, bootstrap or paper.
+    bounds : tuple of float
+        The range that the quantity can take.
+    centre : float
+        The value, or a point just inside the range if the value lies on its edge. For use inside the package.
+    influence : Influence
+        How far each item moves the number. For use inside the package.
+    curve : Curve
+        The confidence curve that intervals are read off; see the method page.
+    why : str
+        Why this method.
+    em : EMReport or None
+        How EM went: `n_steps`, `change`, `converged`, `log_likelihood`; None if the method has no EM.
+    findings : tuple of Finding
+        What one must know about this number, warnings first.
+    distribution : mapping of str to Estimate
+        The rate of each class (of a difference: the two rates); may be empty.
+    mean_score : Estimate or None
+        The mean score of numeric classes, or by the scores given.
+    least_error : float
+        The least standard error of an estimate on an edge; else 0.
+    source : Source or None
+        The rounds and options behind the number. For use inside the package.
+    n_gold_current : int
+        Of the golds used, those in the current round.
     """
 
     target: str
@@ -175,17 +215,38 @@ class Estimate(Displayed):
 
     @property
     def std_error(self) -> float:
-        """From the influences; on an edge, where they may vanish, no less than `least_error`; nan if unknown."""
+        """The standard error; nan if the value is; on an edge no less than `least_error`."""
         if math.isnan(self.value):
             return math.nan
         return max(math.sqrt(self.influence.variance()), self.least_error)
 
     @property
     def converged(self) -> bool:
+        """Whether EM came to rest; True if the method has no EM."""
         return self.em is None or self.em.converged
 
     def interval(self, level: float | None = None, *, side: str | None = None) -> tuple[float, float]:
-        """Low and high; the whole range if the data say nothing. `side="lower"` bounds from below only."""
+        """The interval, or a bound from one side; the whole range if the data say nothing.
+
+        Parameters
+        ----------
+        level : float, optional
+            How sure the interval is to hold the quantity, between 0 and 1. None: the level of the estimate.
+        side : {"lower", "upper"}, optional
+            ``"lower"`` bounds from below only, ``"upper"`` from above only. None bounds from both sides.
+
+        Returns
+        -------
+        low : float
+            The lower end.
+        high : float
+            The upper end.
+
+        Raises
+        ------
+        InputError
+            If the level is no probability or the side is not known (E201).
+        """
         level = check_level(self.level if level is None else level)
         low, high = self.bounds
         if side == "lower":
@@ -216,11 +277,42 @@ class Estimate(Displayed):
 
         It agrees with the one-sided intervals: above 0.95 exactly where the 95% lower bound is above the threshold. It
         is worth as much as the interval: where `doubts` names findings, whether the quantity lies there is undecided.
+
+        Parameters
+        ----------
+        threshold : float
+            The number to compare the quantity with.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Raises
+        ------
+        InputError
+            If the threshold is no number (E201).
         """
         return 1.0 - self.probability_below(threshold)
 
     def probability_below(self, threshold: float) -> float:
-        """How sure the data make us that the quantity lies below `threshold`; undecided where there are `doubts`."""
+        """How sure the data make us that the quantity lies below `threshold`; undecided where there are `doubts`.
+
+        Parameters
+        ----------
+        threshold : float
+            The number to compare the quantity with.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Raises
+        ------
+        InputError
+            If the threshold is no number (E201).
+        """
         if not isinstance(threshold, Real) or math.isnan(threshold):
             raise wrong("E201", f"the threshold is {threshold!r}. It is a number")
         low, high = self.bounds
@@ -229,7 +321,13 @@ class Estimate(Displayed):
         return min(max(self.curve.below(float(threshold)), 0.0), 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that is shown, in plain types; unknown numbers are None."""
+        """Everything that is shown, in plain types.
+
+        Returns
+        -------
+        dict
+            With a `schema_version`; unknown numbers are None. The reference explains each key.
+        """
         low, high = self.interval()
         out: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
@@ -259,10 +357,73 @@ class Estimate(Displayed):
             out["mean_score"] = _brief(self.mean_score)
         return out
 
-    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Write a report that one can send: .html (one file, no network), .md or .json by the ending of `path`.
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The estimate as a dataframe of one row.
 
-        Needs `pip install 'hero-eval[report]'`.
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the current round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: target, what, value, std_error, low, high, level, method, n_items, n_gold.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
+        current = self.source.currents[0] if self.source is not None else None
+        low, high = self.interval()
+        row = {
+            "target": self.target,
+            "what": self.what,
+            "value": self.value,
+            "std_error": self.std_error,
+            "low": low,
+            "high": high,
+            "level": self.level,
+            "method": self.method,
+            "n_items": self.n_items,
+            "n_gold": self.n_gold,
+        }
+        kind = checked_backend(backend, "files" if current is None else current.frame_kind)
+        return to_frame({name: [value] for name, value in row.items()}, kind)
+
+    def summary(self) -> str:
+        """The answer in plain words, the facts behind it and the findings: what the terminal shows, as text.
+
+        Returns
+        -------
+        str
+            Lines of at most 80 columns, as far as names allow.
+        """
+        from hero_eval.words import summary
+
+        return summary(self)
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write: ``.html`` (one file, no network), ``.md`` or ``.json`` by its ending.
+        title : str, optional
+            The title of the report. None: one that says what was estimated.
+
+        Returns
+        -------
+        Path
+            The file that was written.
+
+        Raises
+        ------
+        InputError
+            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
         """
         from hero_eval.report.making import report_of
         from hero_eval.report.pages import checked_place, write

@@ -115,8 +115,23 @@ where the interval already allows for what was found, the finding is made with `
 class Finding:
     """A coded remark on a result: what is so, what to do about it, and the values behind both.
 
-    `action` is the catalogue's (`remedies.py`) unless the situation asks for another. `doubts` says whether the
-    interval beside this finding may be wrong because of it; None: as the catalogue has it.
+    Parameters
+    ----------
+    code : str
+        The code, such as ``"F403"``.
+    fact : str
+        What is so, with values.
+    data : mapping of str to value, optional
+        The values behind fact and action. Without it, none.
+    action : str, optional
+        What to do about it. Empty: what the catalogue says (`remedies.py`).
+    doubts : bool, optional
+        Whether the interval beside this finding may be wrong because of it. None: as the catalogue has it.
+
+    Raises
+    ------
+    KeyError
+        If the catalogue has no such code.
     """
 
     code: str
@@ -133,6 +148,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
+        """`warning`, which may change what you do, or `note`, which explains."""
         return CATALOGUE[self.code][0]
 
     @property
@@ -146,13 +162,31 @@ class Finding:
         return self.code in DOUBTS_INTERVAL if self.doubts is None else self.doubts
 
     def at(self, place: str) -> Finding:
-        """The same finding of a round among several: `place` comes before the fact."""
+        """The same finding of a round among several.
+
+        Parameters
+        ----------
+        place : str
+            Which one it is; it comes before the fact.
+
+        Returns
+        -------
+        Finding
+            A new finding.
+        """
         return replace(self, fact=f"{place}: {self.fact}")
 
     def __str__(self) -> str:
         return f"{self.code} {self.fact}"
 
     def to_dict(self) -> dict[str, Any]:
+        """The finding in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+            With the keys code, severity, message (the fact), action, doubts_interval and data.
+        """
         return {
             "code": self.code,
             "severity": self.severity,

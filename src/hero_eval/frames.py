@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from hero_eval.deprecation import warn_renamed
 from hero_eval.errors import wrong
 
 
@@ -32,3 +34,16 @@ def checked_backend(backend: str | None, default: str) -> str:
     if backend not in ("pandas", "polars", "pyarrow"):
         raise wrong("E201", f"backend is {backend!r}. Known: 'pandas', 'polars', 'pyarrow'")
     return backend
+
+
+class Framed(ABC):
+    """A result that is a table too. `frame` is the old name of `to_frame`."""
+
+    @abstractmethod
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The result as a dataframe."""
+
+    def frame(self, backend: str | None = None) -> Any:
+        """The old name of `to_frame`."""
+        warn_renamed(f"{type(self).__name__}.frame()", "to_frame()")
+        return self.to_frame(backend)

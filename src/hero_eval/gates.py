@@ -46,7 +46,33 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Gate:
-    """Opens where the number is surely at least `fail_below` and surely at most `fail_above`; None: not asked."""
+    """Opens where the number is surely at least `fail_below` and surely at most `fail_above`.
+
+    Parameters
+    ----------
+    fail_below : float, optional
+        The least value that is good enough. None: no value is too low.
+    fail_above : float, optional
+        The largest value that is good enough. None: no value is too high.
+
+    Raises
+    ------
+    InputError
+        If a bound is nan (E201).
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> example = files("hero_eval") / "examples" / "defect"
+    >>> current = hero.read_round(example / "current")
+    >>> history = hero.read_round(example / "history")
+    >>> rate = hero.estimate_rate(current, history)
+    >>> hero.Gate(fail_above=0.25).verdict(rate).state
+    'closed'
+    >>> hero.Gate(fail_above=0.35).verdict(rate).is_open
+    True
+    """
 
     fail_below: float | None = None
     fail_above: float | None = None
@@ -59,12 +85,24 @@ class Gate:
 
     @property
     def is_asked(self) -> bool:
+        """Whether there is a bound at all."""
         return self.fail_below is not None or self.fail_above is not None
 
     def verdict(self, estimate: Estimate) -> Verdict:
         """Open, closed or undecided, by the one-sided bounds at the estimate's level.
 
-        Both bounds may be asked for; the first that fails is told.
+        Both may be asked for; the first that fails is told.
+
+        Parameters
+        ----------
+        estimate : Estimate
+            The number that the gate is for.
+
+        Returns
+        -------
+        Verdict
+            With the `state`, the `words` for it, the `bound` that was looked at, and the `findings` that leave it
+            undecided.
         """
         low, high = estimate.interval(side="lower")[0], estimate.interval(side="upper")[1]
         sides = [
@@ -86,10 +124,33 @@ class Gate:
         return Verdict(state, estimate.what, f"gate {state}: {may}{sure}", bound)
 
     def verdicts(self, estimates: Sequence[Estimate]) -> list[Verdict]:
+        """The verdict on each of several numbers.
+
+        Parameters
+        ----------
+        estimates : sequence of Estimate
+            The numbers.
+
+        Returns
+        -------
+        list of Verdict
+            In the same order.
+        """
         return [self.verdict(one) for one in estimates]
 
     def to_dict(self, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-        """What was asked, the verdict of all numbers together (open if each is), and each one."""
+        """What was asked, the verdict of all numbers together (open if each is), and each one.
+
+        Parameters
+        ----------
+        verdicts : sequence of Verdict
+            The verdicts, as `verdicts` gives them.
+
+        Returns
+        -------
+        dict
+            In plain types, for JSON.
+        """
         together = next((state for state in _SHUT if any(one.state == state for one in verdicts)), "undecided")
         return {
             "fail_below": self.fail_below,

@@ -16,7 +16,7 @@ from scipy import stats
 
 from hero_eval.errors import HeroError, unsupported
 from hero_eval.findings import Finding, name_some
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.reliability import Reliability, fit_reliability
 from hero_eval.round import Round, common_classes
 
@@ -59,7 +59,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class OverTime:
+class OverTime(Framed):
     """Reliability by round. `skipped` are rounds that cannot be fitted, with the reason."""
 
     points: tuple[Point, ...]
@@ -68,7 +68,7 @@ class OverTime:
     level: float
     findings: tuple[Finding, ...]
 
-    def frame(self, backend: str | None = None) -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row for each labeler, round and share."""
         names = ("labeler", "round", "what", "labels", "gold", "value", "std_error", "low", "high")
         columns = {name: [getattr(point, name) for point in self.points] for name in names}
@@ -114,7 +114,7 @@ def _together(rounds: Mapping[str, Reliability]) -> list[Finding]:
 
 
 def _points(one: Round, fit: Reliability, level: float) -> list[Point]:
-    rows = fit.frame("pyarrow").to_pylist()
+    rows = fit.to_frame("pyarrow").to_pylist()
     shares = [key.removesuffix("_se") for key in rows[0] if key.endswith("_se")]
     z = float(stats.norm.ppf(0.5 + level / 2))
     return [_point(one.name, row, share, z) for row in rows for share in shares]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.deprecation import renamed_option
 from hero_eval.display import Displayed
 from hero_eval.engines.counting import count, count_passes, stays
 from hero_eval.engines.memory import Counted
@@ -44,7 +45,27 @@ ALARM = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Reliability(Displayed):
-    """Fitted reliabilities of all labelers of history. Pass it as `history` to estimate without fitting again."""
+    """Fitted reliabilities of all labelers of history. Pass it as `history` to estimate without fitting again.
+
+    Attributes
+    ----------
+    rounds : tuple of Round
+        The rounds of history.
+    labelers : tuple of str
+        Names of the labelers, sorted. J is their number.
+    classes : tuple of str
+        The classes, in order. K is their number.
+    counted : Counted
+        History counted by answer patterns. For use inside the package.
+    fit : HistoryFit
+        The fitted model. For use inside the package.
+    options : EMOptions
+        The options of the fit. For use inside the package.
+    findings : tuple of Finding
+        What one must know about this fit.
+    shrinkage : float
+        Pseudo-answers added to each labeler and class.
+    """
 
     rounds: tuple[Round, ...]
     labelers: tuple[str, ...]
@@ -57,19 +78,23 @@ class Reliability(Displayed):
 
     @property
     def report(self) -> EMReport:
+        """How EM went: `n_steps`, `change`, `converged`, `log_likelihood`."""
         assert self.fit.report is not None
         return self.fit.report
 
     @property
     def converged(self) -> bool:
+        """Whether EM came to rest."""
         return self.report.converged
 
     @property
     def n_items(self) -> int:
+        """Items of history."""
         return self.counted.n_items
 
     @cached_property
     def n_gold(self) -> int:
+        """Items of history with gold."""
         return self.counted.patterns.n_gold
 
     @cached_property
@@ -94,7 +119,18 @@ class Reliability(Displayed):
         return self.dependence_by(None)
 
     def dependence_by(self, clusters: Ints | None) -> Dependence | None:
-        """The same with items of one cluster moving together."""
+        """As `dependence`, with items of one cluster moving together.
+
+        Parameters
+        ----------
+        clusters : array of int or None
+            The number of each item's cluster, in the order of history's items. None: each item is its own.
+
+        Returns
+        -------
+        Dependence or None
+            The test; None where it would take long.
+        """
         patterns, latent, clip = self.counted.patterns, self.fit.latent, self.fit.clip
         if not can_test(patterns, latent):
             return None
@@ -142,15 +178,66 @@ class Reliability(Displayed):
         """All that is to be said beside the table of labelers: the fit's findings, and labelers who err together."""
         return (*self.findings, *_together_finding(self)) if self.errs_together else self.findings
 
-    def frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
-        """One row a labeler: labels and gold behind it, sensitivity and specificity (two classes) or the share of each
-        class that it names rightly, standard errors, and discrimination.
+    def to_frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
+        """One row per labeler: how well it answers, and what that rests on.
 
-        Where labelers err together (`errs_together`) these are by gold, with the labels as help (`by_gold`), since a
-        fit that takes labelers as independent over-rates those who agree; `independent=True` shows that fit.
+        Where labelers err together (`errs_together`) the shares are by gold, with the labels as help (`by_gold`), since
+        a fit that takes labelers as independent over-rates those who agree.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of history's labels if it is one of these, else pandas, or pyarrow
+            where pandas is not installed.
+        independent : bool, default False
+            True shows the fit that takes labelers as independent, even where they err together.
+
+        Returns
+        -------
+        dataframe
+            Columns: labeler; labels and gold, how many of each are behind the row; sensitivity and specificity (two
+            classes) or right_CLASS, the share of each class that the labeler names rightly, each with its standard
+            error in ``…_se``; and discrimination, 1 for a labeler who is always right and 0 for one who knows nothing.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+
+        Examples
+        --------
+        >>> from importlib.resources import files
+        >>> import hero_eval as hero
+        >>> history = hero.read_round(files("hero_eval") / "examples" / "defect" / "history")
+        >>> table = hero.fit_reliability(history).to_frame("pandas")
+        >>> print(table[["labeler", "labels", "gold", "specificity"]].head(2).round(2).to_string(index=False))
+          labeler  labels  gold  specificity
+        vendor-01     241    24         0.90
+        vendor-02     154    16         0.91
         """
         kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
         return to_frame(self._columns(independent or not self.errs_together), kind)
+
+    def frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
+        """The same as `to_frame`.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            As in `to_frame`.
+        independent : bool, default False
+            As in `to_frame`.
+
+        Returns
+        -------
+        dataframe
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
+        return self.to_frame(backend, independent=independent)
 
     def _columns(self, independent: bool) -> dict[str, list[Any]]:
         answers, errors = (self.answers, self.fit.information.answer_std_errors()) if independent else self.by_gold
@@ -166,7 +253,12 @@ class Reliability(Displayed):
         return columns
 
     def items_met(self) -> Floats:
-        """(J, K): how many items of each class every labeler answered, as far as the fit can tell."""
+        """How many items of each class every labeler answered, as far as the fit can tell.
+
+        Returns
+        -------
+        array of float, (J, K)
+        """
         latent = self.fit.latent
         cells, _, _ = expectation(self.counted.patterns, latent)(latent)
         out: Floats = cells.sum(axis=1)
@@ -184,7 +276,24 @@ class Reliability(Displayed):
         return sum_by(labeler[known], self._row_items()[known], len(self.labelers))
 
     def confusion(self, backend: str | None = None) -> Any:
-        """Every labeler's P(answer | class), one row each: labeler, class, answer, probability."""
+        """Every labeler's P(answer | class), by the fit that takes labelers as independent.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of history's labels if it is one of these, else pandas, or pyarrow
+            where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            One row for each labeler, class and answer: labeler, class, answer, probability.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
         grid = [
             (labeler, given, answer, float(self.answers[j, position, k]))
@@ -288,6 +397,7 @@ def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
     return tuple(kept)
 
 
+@renamed_option("warm", "warm_start")
 def fit_reliability(
     history: Round | Sequence[Round],
     *,
@@ -296,16 +406,59 @@ def fit_reliability(
     max_steps: int = 10_000,
     accelerate: bool = True,
     shrinkage: float = 0.0,
-    warm: Reliability | None = None,
+    warm_start: Reliability | None = None,
     progress: Progress | None = None,
 ) -> Reliability:
     """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
 
-    `tolerance` is on the relative change of the likelihood; at 1e-8 or less the reliabilities themselves must have
-    come to rest too (of a thousand labelers or more: the likelihood as a whole). `accelerate=False, tolerance=1e-6,
-    max_steps=200` is the paper's own setting. `shrinkage` adds that many pseudo-answers to each labeler and class, as
-    the pool of labelers answers (1 to 3 steady a history with scarce gold; 0, the paper's method, adds none). `warm`
-    is an earlier fit to start from, which saves steps and leads to the same maximum.
+    `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting.
+
+    Parameters
+    ----------
+    history : Round or sequence of Round
+        The past rounds. Items without gold count too: what labelers say together tells something of each.
+    clip : float, default 0.001
+        Every probability is kept this far from 0 and 1; below 0.5.
+    tolerance : float, default 1e-10
+        The relative change of the likelihood at which the fit rests. At 1e-8 or less the reliabilities themselves must
+        have come to rest too (of a thousand labelers or more: the likelihood as a whole).
+    max_steps : int, default 10,000
+        After so many EM steps the fit ends; `converged` says whether it had come to rest.
+    accelerate : bool, default True
+        Whether to leap ahead between EM steps, which takes fewer of them. False takes plain steps.
+    shrinkage : float, default 0.0
+        So many pseudo-answers are added to each labeler and class, as the pool of labelers answers. 1 to 3 steady a
+        history with scarce gold; 0, the paper's method, adds none.
+    warm_start : Reliability, optional
+        An earlier fit to start from, which saves steps and leads to the same maximum. Labelers that it does not know
+        start from the gold, as all of them do by default (None).
+    progress : callable, optional
+        Called with (steps so far, change in the last step) while the fit runs. None: nothing is told.
+
+    Returns
+    -------
+    Reliability
+        The reliabilities. Pass it as `history` to estimate without fitting again.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not share their classes, or an option is out of range.
+    SupportError
+        If history has no gold (E302) or no labeler (E303).
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> example = files("hero_eval") / "examples" / "defect"
+    >>> current = hero.read_round(example / "current")
+    >>> history = hero.read_round(example / "history")
+    >>> learned = hero.fit_reliability(history)
+    >>> learned
+    Reliability(10 labelers from 532 items, 53 gold; converged)
+    >>> hero.estimate_rate(current, learned).value == hero.estimate_rate(current, history).value
+    True
     """
     if not 0.0 < clip < 0.5:
         raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
@@ -317,9 +470,10 @@ def fit_reliability(
         raise wrong("E201", f"shrinkage is {shrinkage!r}. It is a number of pseudo-answers: 0 for none, or a few")
     step_tolerance = 1e-11 if tolerance <= 1e-8 else None
     options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
-    if warm is not None and not isinstance(warm, Reliability):
-        raise wrong("E201", f"warm is {type(warm).__name__}. It is a Reliability, as fit_reliability gives it")
-    return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm)
+    if warm_start is not None and not isinstance(warm_start, Reliability):
+        kind = type(warm_start).__name__
+        raise wrong("E201", f"warm_start is {kind}. It is a Reliability, as fit_reliability gives it")
+    return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm_start)
 
 
 def fit_with(

@@ -36,28 +36,74 @@ GOLD_PROBABILITY = "gold_probability"
 class Round(Displayed):
     """One evaluation: who said what about which item, what the expert said, and what is known of the items.
 
-    `labels` has the columns item, labeler, label; `gold` item, gold; `items` item and covariates, maybe
-    weight. All may come in one table. Any dataframe will do: pandas, Polars, pyarrow, DuckDB. Items without
-    labels are set aside; `notes` says so. Row order, file format and dataframe library change nothing.
+    All tables may come in one. Any dataframe will do: pandas, Polars, pyarrow, DuckDB. Items without labels are set
+    aside; `notes` says so. Row order, file format and dataframe library change nothing.
+
+    Parameters
+    ----------
+    labels : dataframe
+        One row for each label, with the columns item, labeler and label; or one table that has the columns of all
+        three.
+    gold : dataframe, optional
+        The expert's answers, with the columns item and gold. None: no item has gold, unless `labels` has it.
+    items : dataframe, optional
+        What is known of the items: the column item, covariates, and perhaps weight. None: nothing, unless `labels` has
+        it.
+    columns : mapping of str to str, optional
+        Our column names mapped to yours, such as ``{"labeler": "user"}``. None: the columns have our names.
+    classes : sequence, optional
+        All possible answers, in order. None: the answers that occur.
+    positive : class, optional
+        The class whose rate is asked for. None leaves that to each estimate.
+    covariates : sequence of str, optional
+        Columns of the items that will be covariates: naming them has them checked now. None checks none.
+    text : str, optional
+        The column of text that will be a covariate: naming it has it checked now. None checks none.
+    name : str, optional
+        What messages call the round. None: ``"round"``.
+    missing : sequence, optional
+        Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
+
+    Raises
+    ------
+    InputError
+        With all problems of the tables at once.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import hero_eval as hero
+    >>> rows = [("a", "ann", 1), ("a", "bob", 0), ("b", "ann", 0), ("b", "bob", 0)]
+    >>> labels = pd.DataFrame(rows, columns=["item", "labeler", "label"])
+    >>> gold = pd.DataFrame({"item": ["a"], "gold": [1]})
+    >>> hero.Round(labels, gold, name="may")
+    Round 'may': 2 items, 4 labels by 2 labelers, 1 gold
     """
 
     name: str
+    """What messages call it: as given, or the name of the folder or file."""
     item_ids: NDArray[np.object_]
     """(n_items,) ids of the items that have labels, sorted."""
     labelers: tuple[str, ...]
+    """Names of the labelers, sorted."""
     values: tuple[str, ...]
     """The answers, in canonical spelling. `label_answer` and `gold` point into it."""
     label_item: NDArray[np.int64]
-    """(n_labels,) sorted by (item, labeler); a labeler labels an item once."""
+    """(n_labels,) positions in `item_ids`, sorted by (item, labeler); a labeler labels an item once."""
     label_labeler: NDArray[np.int64]
+    """(n_labels,) positions in `labelers`."""
     label_answer: NDArray[np.int64]
+    """(n_labels,) positions in `values`."""
     gold: NDArray[np.int64]
-    """(n_items,) -1 = unknown."""
+    """(n_items,) positions in `values`; -1 = unknown."""
     weight: NDArray[np.float64] | None
-    """(n_items,) as given."""
+    """(n_items,) how many items each stands for, as given; None if nobody said."""
     classes_given: tuple[str, ...] | None
+    """The classes as given, or None."""
     positive: str | None
+    """The positive class, if one was named."""
     notes: tuple[Finding, ...]
+    """Findings on the tables: duplicates, items set aside."""
     frame_kind: str
     """Where the labels came from: pandas, polars, pyarrow, duckdb or files."""
 
@@ -75,12 +121,7 @@ class Round(Displayed):
         name: str | None = None,
         missing: Sequence[Any] | None = None,
     ) -> None:
-        """Read the tables; InputError with all their problems at once.
-
-        `columns` maps our column names to yours. `classes` are the possible answers, in order; `positive` is
-        the one whose rate is asked for. Naming `covariates` and `text` here has them checked now. Answers that
-        `missing` names ("unsure", "skip") count as not given.
-        """
+        """Read the tables."""
         options = make_options(columns, classes, positive, covariates, text, "round" if name is None else name, missing)
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
@@ -109,18 +150,27 @@ class Round(Displayed):
 
     @property
     def n_items(self) -> int:
+        """Items with at least one label."""
         return len(self.item_ids)
 
     @property
     def n_labels(self) -> int:
+        """Labels, duplicates not counted."""
         return len(self.label_item)
 
     @property
     def n_gold(self) -> int:
+        """Items with gold."""
         return int((self.gold >= 0).sum())
 
     def labels_by_labeler(self) -> NDArray[np.int64]:
-        """(n_labelers,) how many labels each labeler gave."""
+        """How many labels each labeler gave.
+
+        Returns
+        -------
+        array of int, (n_labelers,)
+            In the order of `labelers`.
+        """
         return np.bincount(self.label_labeler, minlength=len(self.labelers))
 
     @property
@@ -134,15 +184,47 @@ class Round(Displayed):
         return tuple(self._contents.columns)
 
     def has_column(self, name: str) -> bool:
+        """Whether the items have this column.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        bool
+        """
         return isinstance(name, str) and name in self._contents.columns
 
     def numeric_columns(self) -> tuple[str, ...]:
-        """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing."""
+        """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing.
+
+        Returns
+        -------
+        tuple of str
+        """
         columns = self._contents.columns.items()
         return tuple(name for name, column in columns if name != GOLD_PROBABILITY and can_be_covariate(column))
 
     def covariate(self, name: str) -> NDArray[np.float64]:
-        """(n_items,) the column as numbers, nan = missing. InputError E202, E112 or E113."""
+        """A column of the items as numbers.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        array of float, (n_items,)
+            In the order of `item_ids`; nan where a value is missing.
+
+        Raises
+        ------
+        InputError
+            If there is no such column (E202), or it is not numeric (E112) or not finite (E113).
+        """
         column = self._column(name)
         numbers = to_numbers(column)
         problems = number_problems(self._place(name), column, numbers, self.item_ids)
@@ -151,7 +233,18 @@ class Round(Displayed):
         return numbers.values
 
     def gold_probability(self) -> NDArray[np.float64] | None:
-        """(n_items,) how probable it was that each item would be given gold; None if nobody says. InputError E115."""
+        """How probable it was that each item would be given gold: the column `gold_probability`.
+
+        Returns
+        -------
+        array of float, (n_items,), or None
+            In the order of `item_ids`; None if there is no such column.
+
+        Raises
+        ------
+        InputError
+            If a value is not above 0 and at most 1 (E115).
+        """
         if not self.has_column(GOLD_PROBABILITY):
             return None
         values = self.covariate(GOLD_PROBABILITY)
@@ -168,17 +261,65 @@ class Round(Displayed):
         return values
 
     def texts(self, name: str) -> list[str]:
-        """The column as text, one for each item; null is ""."""
+        """A column of the items as text.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        list of str
+            One for each item; ``""`` where a value is missing.
+
+        Raises
+        ------
+        InputError
+            If there is no such column (E202).
+        """
         return to_texts(self._column(name))
 
     def words(self, name: str) -> list[str]:
-        """The column as words, one for each item, with all ways of saying yes and no made alike; null is ""."""
+        """A column of the items as words, with all ways of saying yes and no made alike.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        list of str
+            One for each item; ``""`` where a value is missing.
+
+        Raises
+        ------
+        InputError
+            If there is no such column (E202).
+        """
         texts = [answer_text(text) or "" for text in self.texts(name)]
         binary = is_binary(text for text in texts if text)
         return [canonical(text, binary=binary) for text in texts]
 
     def flags(self, name: str) -> NDArray[np.bool_]:
-        """(n_items,) a yes/no column. InputError E112 if a value is missing or is neither."""
+        """A yes/no column of the items.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        array of bool, (n_items,)
+            In the order of `item_ids`.
+
+        Raises
+        ------
+        InputError
+            If there is no such column (E202), or a value is missing or neither yes nor no (E112).
+        """
         column = self._column(name)
         truth, unclear = to_flags(column)
         if len(unclear):
@@ -200,7 +341,23 @@ class Round(Displayed):
         return f"round {self.name!r}, {self._contents.items_name} column {name!r},"
 
     def select(self, mask: NDArray[np.bool_]) -> Round:
-        """The round of these items only. Labelers and values stay, so that indices keep their meaning."""
+        """The round of some of its items. Labelers and values stay, so that indices keep their meaning.
+
+        Parameters
+        ----------
+        mask : array of bool, (n_items,)
+            Which items to keep, in the order of `item_ids`.
+
+        Returns
+        -------
+        Round
+            A new round, without notes.
+
+        Raises
+        ------
+        ValueError
+            If the mask does not have one value for each item.
+        """
         keep = np.asarray(mask, np.bool_)
         if keep.shape != (self.n_items,):
             raise ValueError(f"mask has shape {keep.shape}, the round has {self.n_items} items")
@@ -222,7 +379,17 @@ class Round(Displayed):
         )
 
     def holds_same_as(self, other: Round) -> bool:
-        """Whether the other round has the same items, labels and gold, whatever it is called."""
+        """Whether the other round has the same items, labels and gold, whatever it is called.
+
+        Parameters
+        ----------
+        other : Round
+            The round to compare with.
+
+        Returns
+        -------
+        bool
+        """
         if self is other:
             return True
         if type(self) is not type(other) or not self.n_items:
@@ -239,7 +406,12 @@ class Round(Displayed):
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     def shape_and_sums(self) -> tuple[Any, ...]:
-        """Equal for rounds that hold the same, and hardly ever for others."""
+        """A key that is equal for rounds that hold the same, and hardly ever for others.
+
+        Returns
+        -------
+        tuple
+        """
         weight = np.array(
             [zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in (*self.values, "")], np.int64
         )
@@ -254,11 +426,33 @@ class Round(Displayed):
         return np.array([*self.values, ""], dtype=object)[answers]
 
     def noted(self, finding: Finding) -> Round:
-        """The same round with one more remark."""
+        """The same round with one more remark.
+
+        Parameters
+        ----------
+        finding : Finding
+            The remark; it comes last in `notes`.
+
+        Returns
+        -------
+        Round
+            A new round.
+        """
         return Round._of(dataclasses.replace(self._contents, notes=(*self.notes, finding)))
 
     def respelled(self, spelling: Mapping[str, str]) -> Round:
-        """The round with some of its answers in another spelling, and a remark that says so."""
+        """The round with some of its answers in another spelling, and a remark that says so.
+
+        Parameters
+        ----------
+        spelling : mapping of str to str
+            The old spelling of each of these answers, mapped to the new one.
+
+        Returns
+        -------
+        Round
+            A new round.
+        """
         said = ", ".join(f"{old!r} as {new!r}" for old, new in spelling.items())
         message = f"answers that differ from other rounds' only in case or space count as theirs: {said}"
 
@@ -274,13 +468,36 @@ class Round(Displayed):
         return Round._of(contents).noted(Finding("F115", message, {"answers": dict(spelling)}))
 
     def without_gold(self) -> Round:
-        """The round with its gold hidden, as a current round has it."""
+        """The round with its gold hidden, as a current round has it.
+
+        Returns
+        -------
+        Round
+            A new round.
+        """
         return Round._of(dataclasses.replace(self._contents, gold=np.full(self.n_items, -1, np.int64)))
 
     def without_labeler(self, labeler: str) -> tuple[Round, NDArray[np.int64]]:
-        """The round as if this labeler had not been there, and its answer to each item left, -1 = none.
+        """The round as if this labeler had not been there, and its answers apart.
 
-        Items that nobody else labelled are dropped.
+        Items that nobody else labeled are dropped.
+
+        Parameters
+        ----------
+        labeler : str
+            The name of the labeler.
+
+        Returns
+        -------
+        round : Round
+            The round without the labeler.
+        answers : array of int, (n_items,)
+            Its answer to each item of that round, as a position in `values`; -1 = none.
+
+        Raises
+        ------
+        InputError
+            If the round has no such labeler (E202).
         """
         if labeler not in self.labelers:
             raise InputError(absent(self.name, "labeler", labeler, self.labelers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
 TO_DO = "What to do:"
+WIDTH = 80
+LONGEST_NAME = 20
+"""Above this a quantity goes by the name of its target."""
 
 
 def printable(text: str) -> str:
@@ -131,6 +135,68 @@ def _verdict_on_half(estimate: Estimate) -> str:
     if high < 0.5:
         return "The second wins more often than the first."
     return "At this level the data cannot tell which of the two is better."
+
+
+def estimate_facts(result: Estimate) -> list[tuple[str, str]]:
+    if math.isnan(result.value) and result.distribution:
+        return how(result)
+    places = decimals([result.std_error], 4)
+    facts = [
+        (result.what if len(result.what) <= LONGEST_NAME else result.target, number(result.value, places)),
+        (interval_name(result), span(*result.interval(), places)),
+        ("standard error", number(result.std_error, places)),
+    ]
+    if result.mean_score is not None and result.target != "mean score":
+        mean = result.mean_score
+        scale = span(*mean.interval(), places)
+        facts.append(("mean score", f"{number(mean.value, places)} ({scale})"))
+    return facts + how(result)
+
+
+def how(result: Estimate) -> list[tuple[str, str]]:
+    """By which method, from how much, and whether the fit came to rest."""
+    report = result.em
+    facts = [
+        ("method", f"{result.method} ({result.why})" if result.why else result.method),
+        ("items", f"{result.n_items:,}"),
+        ("gold", result.gold_words),
+    ]
+    if report is not None:
+        facts.append(("EM", report.state if report.converged else f"{report.state} (change {report.change:.0e})"))
+    return facts
+
+
+def interval_name(result: Estimate) -> str:
+    kinds = {"paper": ", as in the paper", "profile": ", profile", "bootstrap": ", bootstrap"}
+    return f"{percent(result.level)} interval{kinds.get(result.interval_kind, '')}"
+
+
+def summary(estimate: Estimate) -> str:
+    """What the terminal shows of an estimate, as plain text: the answer, the facts behind it, and the findings."""
+    is_difference = estimate.target == "difference"
+    answer = difference(estimate, "A", "B") if is_difference else headline(estimate)
+    facts = estimate_facts(estimate)
+    if is_difference or len(estimate.distribution) > 2:
+        facts += [(name.upper() if is_difference else name, _value(one)) for name, one in estimate.distribution.items()]
+    room = max(len(name) for name, _ in facts)
+    rows = [_filled(value, f"{printable(name):<{room}}  ") for name, value in facts]
+    told = [
+        f"{_filled(one.fact, lead)}\n{_filled(f'{TO_DO} {one.action}', ' ' * len(lead))}"
+        for one in estimate.findings
+        for lead in [f"{one.severity:<7} {one.code}  "]
+    ]
+    return "\n\n".join(part for part in (_filled(answer), "\n".join(rows), "\n".join(told)) if part)
+
+
+def _value(one: Estimate) -> str:
+    places = decimals([one.std_error], 4)
+    return f"{number(one.value, places)} ({span(*one.interval(), places)})"
+
+
+def _filled(text: str, lead: str = "") -> str:
+    """A paragraph of at most 80 columns, its later lines indented by the width of `lead`."""
+    indent = " " * len(lead)
+    return textwrap.fill(printable(text), WIDTH, initial_indent=lead, subsequent_indent=indent, break_long_words=False)
 
 
 def difference(estimate: Estimate, a: str, b: str) -> str:

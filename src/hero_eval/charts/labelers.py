@@ -46,7 +46,7 @@ def labelers(result: Reliability, level: float = 0.95) -> Chart:
 
 def reliability_columns(result: Reliability, level: float = 0.95) -> dict[str, list[Any]]:
     """One row for each labeler and share: labeler, what, value, low, high, labels, gold."""
-    rows = result.frame("pyarrow").to_pylist()
+    rows = result.to_frame("pyarrow").to_pylist()
     shares = [key.removesuffix("_se") for key in rows[0] if key.endswith("_se")]
     z = float(special.ndtri(0.5 + level / 2))
     agreed = _agreement_with_gold(result)

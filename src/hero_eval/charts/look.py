@@ -15,7 +15,7 @@ from typing import Any
 
 from hero_eval.documents import plain
 from hero_eval.errors import wrong
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 
 INK, QUIET, FAINT, ACCENT, GROUND = "#1b1b1b", "#595959", "#d9d9d9", "#0b5cad", "#ffffff"
 WIDTH = 420
@@ -29,7 +29,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class Chart(Framed):
     """A picture of results: `title` states what it shows, `columns` are the numbers in it."""
 
     title: str
@@ -37,7 +37,7 @@ class Chart:
     drawn: Any = field(repr=False)
     """The Altair chart."""
 
-    def frame(self, backend: str | None = None) -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """The numbers of the picture as a dataframe."""
         return to_frame(self.columns, checked_backend(backend, "files"))
 

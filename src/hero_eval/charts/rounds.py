@@ -81,7 +81,7 @@ def _course(points: Sequence[RoundValue], bounds: tuple[float, float]) -> str:
 def backtest(result: Any) -> Chart:
     """How each method's interval, widened by the gold's own error, sat around the gold of past rounds."""
     alt = altair()
-    frame = result.frame("pyarrow").to_pydict()
+    frame = result.to_frame("pyarrow").to_pydict()
     names = ("round", "method", "value", "low", "high", "gold_mean", "error", "covered")
     columns = {name: frame[name] for name in names}
     order = list(dict.fromkeys(columns["method"]))

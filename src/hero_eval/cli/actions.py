@@ -204,10 +204,10 @@ def count(data: Data, output: Path, *, as_json: bool) -> None:
 
 
 def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
-    """The rows of `Reliability.frame`, each with a word for the labeler's quality; an unknown error is None."""
+    """The rows of `Reliability.to_frame`, each with a word for the labeler's quality; an unknown error is None."""
     from hero_eval.reliability import UNINFORMATIVE
 
-    rows: list[dict[str, Any]] = result.frame("pyarrow").to_pylist()
+    rows: list[dict[str, Any]] = result.to_frame("pyarrow").to_pylist()
     return [
         {key: None if value != value else value for key, value in row.items()}
         | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)}

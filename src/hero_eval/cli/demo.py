@@ -100,7 +100,7 @@ def _page(example: Example) -> Page:
         Line(f"┊ marks the truth, {truth:.3f}; it is known because the example is synthetic."),
         *pages.comparison_remarks(example.methods),
         Heading("3. The estimate"),
-        Facts(pages.estimate_facts(example.answer)),
+        Facts(words.estimate_facts(example.answer)),
         *remarks(example.answer.findings),
         Heading("4. What it means"),
         Line(_meaning(example), strong=True),

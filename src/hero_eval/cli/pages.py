@@ -19,24 +19,21 @@ if TYPE_CHECKING:
     from hero_eval.reliability import Reliability
     from hero_eval.targets.backtest import Backtest, Summary
     from hero_eval.targets.comparison import Comparison
-    from hero_eval.targets.family import Family
+    from hero_eval.targets.family import GroupedEstimates
     from hero_eval.targets.moderation import Moderation
-
-LONGEST_NAME = 20
-"""Above this a quantity goes by the name of its target."""
 
 CLASSES_A_TABLE = 4
 """Columns of "value ± error" that fit beside a name in 80 columns."""
 
 
 def estimate(result: Estimate) -> Page:
-    page: Page = [Line(words.headline(result), strong=True), Facts(estimate_facts(result))]
+    page: Page = [Line(words.headline(result), strong=True), Facts(words.estimate_facts(result))]
     if len(result.distribution) > 2:
         page.append(_values("class", result.distribution, (0.0, 1.0)))
     return page + remarks(result.findings)
 
 
-def family(result: Family) -> Page:
+def family(result: GroupedEstimates) -> Page:
     """One row a group, and what their intervals mean together."""
     first = next(iter(result.values()))
     quantity = first.what.split(" where ")[0]
@@ -46,41 +43,7 @@ def family(result: Family) -> Page:
     doubts = words.codes(doubts_of(result.findings))
     title = f"{title} In doubt: {doubts}." if doubts else title
     page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
-    return [*page, Facts(how(first)[:1]), *remarks(result.findings)]
-
-
-def estimate_facts(result: Estimate) -> list[tuple[str, str]]:
-    if math.isnan(result.value) and result.distribution:
-        return how(result)
-    places = words.decimals([result.std_error], 4)
-    facts = [
-        (result.what if len(result.what) <= LONGEST_NAME else result.target, words.number(result.value, places)),
-        (_interval_name(result), words.span(*result.interval(), places)),
-        ("standard error", words.number(result.std_error, places)),
-    ]
-    if result.mean_score is not None and result.target != "mean score":
-        mean = result.mean_score
-        scale = words.span(*mean.interval(), places)
-        facts.append(("mean score", f"{words.number(mean.value, places)} ({scale})"))
-    return facts + how(result)
-
-
-def how(result: Estimate) -> list[tuple[str, str]]:
-    """By which method, from how much, and whether the fit came to rest."""
-    report = result.em
-    facts = [
-        ("method", f"{result.method} ({result.why})" if result.why else result.method),
-        ("items", f"{result.n_items:,}"),
-        ("gold", result.gold_words),
-    ]
-    if report is not None:
-        facts.append(("EM", report.state if report.converged else f"{report.state} (change {report.change:.0e})"))
-    return facts
-
-
-def _interval_name(result: Estimate) -> str:
-    kinds = {"paper": ", as in the paper", "profile": ", profile", "bootstrap": ", bootstrap"}
-    return f"{words.percent(result.level)} interval{kinds.get(result.interval_kind, '')}"
+    return [*page, Facts(words.how(first)[:1]), *remarks(result.findings)]
 
 
 def _values(
@@ -170,9 +133,9 @@ def difference(result: Estimate, a: str, b: str) -> Page:
     places = words.decimals([result.std_error], 4)
     facts = [
         ("difference", f"{words.number(result.value, places, '+')} ({a} minus {b})"),
-        (_interval_name(result), f"{words.number(low, places, '+')} to {words.number(high, places, '+')}"),
+        (words.interval_name(result), f"{words.number(low, places, '+')} to {words.number(high, places, '+')}"),
         ("standard error", words.number(result.std_error, places)),
-        *how(result),
+        *words.how(result),
     ]
     return [
         Line(words.difference(result, a, b), strong=True),
@@ -188,7 +151,7 @@ def moderation(result: Moderation) -> Page:
     return [
         Line(sentence, strong=True),
         _values("quantity", named, (0.0, 1.0), axis=Axis(0.0, 1.0)),
-        Facts(how(result.prevalence)),
+        Facts(words.how(result.prevalence)),
         *remarks(result.findings),
     ]
 

@@ -153,7 +153,7 @@ def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate 
 def page_of(recorded: Recorded) -> Page:
     """The page of whatever was asked."""
     result, asked = recorded.result, recorded.asked
-    if isinstance(result, hero.Family):
+    if isinstance(result, hero.GroupedEstimates):
         return pages.family(result)
     if isinstance(result, hero.Moderation):
         return pages.moderation(result)
@@ -164,7 +164,7 @@ def page_of(recorded: Recorded) -> Page:
 
 def _numbers(result: Any) -> list[hero.Estimate]:
     """The numbers that a gate looks at."""
-    if isinstance(result, hero.Family):
+    if isinstance(result, hero.GroupedEstimates):
         return list(result.values())
     return [result] if isinstance(result, hero.Estimate) else []
 
@@ -238,7 +238,7 @@ def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: 
             "schema_version": SCHEMA_VERSION,
             "target": "labelers over time",
             "level": level,
-            "labelers": result.frame("pyarrow").to_pylist(),
+            "labelers": result.to_frame("pyarrow").to_pylist(),
             "drift": [vars(one) | {"drifts": one.drifts} for one in result.drifts],
             "skipped": dict(result.skipped),
             "findings": [finding.to_dict() for finding in result.findings],

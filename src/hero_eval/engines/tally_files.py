@@ -52,7 +52,21 @@ def save_counts(
     """Write rounds as counts of answer patterns, which is all that a later estimate needs of its history.
 
     The file is read by `read_round`. Saving [the old counts, a new round] adds the round without reading the old ones
-    again. `covariates` are the columns whose sums are kept, for HERO-2; without it those that the old counts have.
+    again.
+
+    Parameters
+    ----------
+    rounds : Round or sequence of Round
+        The rounds to be counted together.
+    path : path-like
+        The file to write; its name ends in ``.parquet``. A file that is there is replaced.
+    covariates : sequence of str, optional
+        The numeric columns whose sums are kept, for `hero2`. None: those that old counts among the rounds have.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not share their classes, a column is absent, or the file cannot be written.
     """
     several = [rounds] if isinstance(rounds, Round) else list(rounds)
     if not several or not all(isinstance(one, Round) for one in several):

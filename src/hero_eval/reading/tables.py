@@ -41,10 +41,51 @@ def read_round(
 ) -> Round:
     """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
 
-    The options are those of `Round`. InputError with the problems of all files at once. `engine` says who counts the
-    labels: "memory" reads all of them; "duckdb" leaves them in the files, within `memory_limit` ("4GB"); "spark"
-    likewise, in the session or on the master that `spark` names; without it DuckDB takes files of 256 MB and more. A
-    file of counts that `save_counts` wrote is read as the round it came from.
+    A file of counts that `save_counts` wrote is read as the round it came from.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder, or the file.
+    columns : mapping of str to str, optional
+        Our column names mapped to yours, such as ``{"labeler": "user"}``. None: the columns have our names.
+    classes : sequence, optional
+        All possible answers, in order. None: the answers that occur.
+    positive : class, optional
+        The class whose rate is asked for. None leaves that to each estimate.
+    covariates : sequence of str, optional
+        Columns of the items that will be covariates: naming them has them checked now. None checks none.
+    text : str, optional
+        The column of text that will be a covariate: naming it has it checked now. None checks none.
+    name : str, optional
+        What messages call the round. None: the name of the folder or file.
+    missing : sequence, optional
+        Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
+    engine : {"memory", "duckdb", "spark"}, optional
+        Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
+        files of 256 MB and more, else memory.
+    memory_limit : str, optional
+        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
+    spark : SparkSession or str, optional
+        The session, or the URL of the master, on which Spark runs; naming it chooses Spark. None with
+        ``engine="spark"``: this machine.
+
+    Returns
+    -------
+    Round
+        The round; one that leaves its labels in the files refuses what asks for single items (E211).
+
+    Raises
+    ------
+    InputError
+        With the problems of all files at once.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> hero.read_round(files("hero_eval") / "examples" / "defect" / "current")
+    Round 'current': 532 items, 1596 labels by 8 labelers, 0 gold
     """
     from hero_eval.engines.choice import open_round  # engines make rounds too, so they do not belong to reading
     from hero_eval.round import Round  # a round can be made without files, so it does not know this module

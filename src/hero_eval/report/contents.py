@@ -154,10 +154,10 @@ def row_of(name: str, one: Estimate, *, chosen: bool = False, chance: float | No
 
 
 def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[dict[str, Any]]:
-    """As `Reliability.frame`, those with the most labels first, each with a word for its quality."""
+    """As `Reliability.to_frame`, those with the most labels first, each with a word for its quality."""
     from hero_eval.reliability import UNINFORMATIVE
 
-    rows: list[dict[str, Any]] = reliability.frame("pyarrow").to_pylist()
+    rows: list[dict[str, Any]] = reliability.to_frame("pyarrow").to_pylist()
     rows.sort(key=lambda row: (-row["labels"], row["labeler"]))
     return [row | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)} for row in rows[:most]]
 

@@ -17,7 +17,7 @@ from hero_eval.report.pages import environment
 from hero_eval.round import Round
 from hero_eval.targets.backtest import Backtest
 from hero_eval.targets.comparison import Comparison
-from hero_eval.targets.family import Family
+from hero_eval.targets.family import GroupedEstimates
 from hero_eval.targets.moderation import Moderation
 
 MOST_LABELERS = 30
@@ -106,7 +106,7 @@ def _comparison(result: Comparison) -> Page:
     }
 
 
-def _family(result: Family) -> Page:
+def _family(result: GroupedEstimates) -> Page:
     first = next(iter(result.values()))
     return {
         "title": f"{first.what.split(' where ')[0]}, by {result.by}",
@@ -174,7 +174,7 @@ def _round(one: Round) -> Page:
 _PAGES: dict[type, Callable[[Any], Page]] = {
     Estimate: _estimate,
     Comparison: _comparison,
-    Family: _family,
+    GroupedEstimates: _family,
     Moderation: _moderation,
     Backtest: _backtest,
     Reliability: _reliability,

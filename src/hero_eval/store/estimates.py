@@ -20,11 +20,26 @@ from hero_eval.store.log import Entry
 from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
 from hero_eval.store.store import History, Store, common_past
+from hero_eval.targets.keywords import RateOptions
 
 COMMANDS = ("estimate", "compare", "winrate", "moderation")
 
 _READING = ("classes", "positive")
 """Options that say how to read the rounds."""
+
+
+class StoredOptions(RateOptions, total=False):
+    """The options of `Store.estimate`: those of the commands, and which rounds to take and how to read them."""
+
+    history: History | None
+    other: str | None
+    classes: Sequence[str] | None
+    by: str | None
+    flag: str
+    ties: str
+    a: str | None
+    b: str | None
+    tie: str | None
 
 
 @dataclass(frozen=True)
@@ -63,7 +78,7 @@ class Recorded:
     question: str
     history: tuple[str, ...]
     result: Any
-    """An `Estimate`, `Family`, `Comparison` or `Moderation`."""
+    """An `Estimate`, `GroupedEstimates`, `Comparison` or `Moderation`."""
     document: Mapping[str, Any]
     text: str
     undated: tuple[str, ...] = ()

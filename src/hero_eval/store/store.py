@@ -6,7 +6,7 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
@@ -29,12 +29,30 @@ from hero_eval.store.sources import incoming, take_experts
 
 if TYPE_CHECKING:
     from hero_eval.store.compacting import Compacted
-    from hero_eval.store.estimates import Recorded
+    from hero_eval.store.estimates import Recorded, StoredOptions
     from hero_eval.store.soundness import Soundness
 
 
 def create_store(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Store:
-    """Make an empty store in a folder or at an object-store URL; E404 if there is one."""
+    """Make an empty store in a folder or at an object-store URL.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder, or the URL of an object store.
+    storage_options : mapping of str to str, optional
+        What the object store asks for, such as keys and a region, as the package deltalake takes it. None: nothing.
+
+    Returns
+    -------
+    Store
+        The new store.
+
+    Raises
+    ------
+    InputError
+        If there is a store already (E404), or the place cannot be written.
+    """
     place = delta.place_of(path, storage_options)
     if delta.is_table(place, "rounds"):
         delta.open_table(place, "rounds")
@@ -50,7 +68,27 @@ def open_store(
     version: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Store:
-    """The store at a path, as it is now or as it was at a version (which can then only be read)."""
+    """The store at a path, as it is now or as it was at a version.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder, or the URL of an object store.
+    version : int, optional
+        The version to open, which can then only be read. None: the store as it is now.
+    storage_options : mapping of str to str, optional
+        What the object store asks for, such as keys and a region, as the package deltalake takes it. None: nothing.
+
+    Returns
+    -------
+    Store
+        The store.
+
+    Raises
+    ------
+    InputError
+        If there is no store (E401), it was made by a newer version (E402), or it has no such version.
+    """
     place = delta.place_of(path, storage_options)
     if version is None:
         delta.open_table(place, "rounds")
@@ -61,7 +99,21 @@ def open_store(
 
 @dataclass(frozen=True)
 class History:
-    """Which past rounds to learn from: by question, model and date, or by name. None: all that there are."""
+    """Which past rounds of a store to learn from: by question, model and date, or by name.
+
+    Parameters
+    ----------
+    question : str, optional
+        Rounds of this question. None: that of the current round.
+    models : tuple of str, optional
+        Only rounds of these models. Empty: of all.
+    since : str, optional
+        Only rounds from this day, week (``2026-w40``) or month on. None: from the first.
+    before : str, optional
+        Only rounds from before this day, week or month. None: all that are earlier than the current round.
+    rounds : tuple of str, optional
+        These rounds and no others, whatever else is said. Empty: chosen by the rest.
+    """
 
     question: str | None = None
     models: tuple[str, ...] = ()
@@ -70,12 +122,40 @@ class History:
     rounds: tuple[str, ...] = ()
 
     def days(self) -> tuple[datetime.date, datetime.date]:
-        """`since` and `before` as days."""
+        """`since` and `before` as days.
+
+        Returns
+        -------
+        since : date
+            The first day; the earliest that there is, if none was said.
+        before : date
+            The day after the last; the latest that there is, if none was said.
+
+        Raises
+        ------
+        InputError
+            If one of them is no date (E201).
+        """
         since = datetime.date.min if self.since is None else day_of("since", self.since)
         return since, datetime.date.max if self.before is None else day_of("before", self.before)
 
     def fits(self, entry: Entry) -> bool:
-        """Whether a round is of these models and days. One without a date is of no day that is asked for."""
+        """Whether a round is of these models and days. One without a date is of no day that is asked for.
+
+        Parameters
+        ----------
+        entry : Entry
+            The round, as `Store.find` gives it.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        InputError
+            If `since` or `before` is no date (E201).
+        """
         since, before = self.days()
         by_day = self.since is None and self.before is None
         return (not self.models or entry.model in self.models) and (
@@ -84,7 +164,15 @@ class History:
 
 
 class Store:
-    """Rounds that accumulate, for years and by many hands. Made by `open_store` and `create_store`."""
+    """Rounds that accumulate, for years and by many hands. Made by `open_store` and `create_store`.
+
+    Parameters
+    ----------
+    place : Place
+        Where the store is. For use inside the package.
+    version : int, optional
+        The version to read. None: the store as it is now.
+    """
 
     def __init__(self, place: delta.Place, version: int | None = None) -> None:
         self.place = place
@@ -111,32 +199,123 @@ class Store:
         return tuple(self.place.files_read)
 
     def log(self) -> Log:
-        """Every change of a round, oldest first."""
+        """Every change of a round, oldest first.
+
+        Returns
+        -------
+        Log
+            The changes, and the version they lead to.
+
+        Raises
+        ------
+        InputError
+            If rows of the log are missing or damaged (E406).
+        """
         return read_log(self.place, self._version)
 
     def rounds(self, *, removed: bool = False) -> list[Entry]:
-        """The rounds, in the order of time; or those that were removed."""
+        """The rounds, in the order of time.
+
+        Parameters
+        ----------
+        removed : bool, default False
+            True gives those that were removed instead.
+
+        Returns
+        -------
+        list of Entry
+            What the store knows of each without reading its data.
+        """
         log = self.log()
         return [row for row in log.last().values() if row.removed == removed]
 
     def find(self, name: str) -> Entry:
-        """What the store knows of a round without reading its data; E403 if there is none."""
+        """What the store knows of a round without reading its data.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+
+        Returns
+        -------
+        Entry
+
+        Raises
+        ------
+        InputError
+            If there is no such round, or it was removed (E403).
+        """
         return self.log().find(name)
 
     # Reading
 
     def round(self, name: str) -> Round:
-        """The round of this name; E403 if there is none."""
+        """The round of this name, read.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+
+        Returns
+        -------
+        Round
+
+        Raises
+        ------
+        InputError
+            If there is no such round, or it was removed (E403), or it is not whole (E406).
+        """
         return self.read(self.find(name))
 
     def read(self, entry: Entry, *, positive: str | None = None, classes: Sequence[str] | None = None) -> Round:
-        """A round as an ordinary `Round`: the one way from the store to all that estimates. E406 if it is not whole."""
+        """A round as an ordinary `Round`: the one way from the store to all that estimates.
+
+        Parameters
+        ----------
+        entry : Entry
+            The round, as `find` and `rounds` give it.
+        positive : str, optional
+            The positive class, instead of the one that is stored. None: that one.
+        classes : sequence of str, optional
+            All possible answers, instead of those that are stored. None: those.
+
+        Returns
+        -------
+        Round
+
+        Raises
+        ------
+        InputError
+            If the round is not whole (E406).
+        """
         return self.read_all([entry], positive=positive, classes=classes)[0]
 
     def read_all(
         self, entries: Sequence[Entry], *, positive: str | None = None, classes: Sequence[str] | None = None
     ) -> list[Round]:
-        """As `read`, for many rounds: each table is opened once, and each file read once."""
+        """As `read`, for many rounds: each table is opened once, and each file read once.
+
+        Parameters
+        ----------
+        entries : sequence of Entry
+            The rounds, as `find` and `rounds` give them.
+        positive : str, optional
+            The positive class, instead of the one that is stored. None: that one.
+        classes : sequence of str, optional
+            All possible answers, instead of those that are stored. None: those.
+
+        Returns
+        -------
+        list of Round
+            In the same order.
+
+        Raises
+        ------
+        InputError
+            If one of them is not whole (E406).
+        """
         found = []
         for part in in_parts(entries):
             held = stock(self.place, part)
@@ -153,20 +332,72 @@ class Store:
         return found
 
     def history(self, name: str, chosen: History | None = None) -> list[Round]:
-        """The past rounds of a round, read; by default all earlier ones of its question."""
+        """The past rounds of a round, read.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+        chosen : History, optional
+            Which of the earlier rounds to take. None: all of the same question.
+
+        Returns
+        -------
+        list of Round
+            Oldest first.
+
+        Raises
+        ------
+        InputError
+            If there is no such round, or it was removed (E403), or one that was named is not earlier (E204).
+        """
         return self.read_all(self.history_of(name, chosen))
 
     def history_of(self, name: str, chosen: History | None = None) -> list[Entry]:
-        """Which past rounds these are, oldest first. Neither the round itself nor a later one is ever among them."""
+        """Which past rounds these are. Neither the round itself nor a later one is ever among them.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+        chosen : History, optional
+            Which of the earlier rounds to take. None: all of the same question.
+
+        Returns
+        -------
+        list of Entry
+            Oldest first.
+
+        Raises
+        ------
+        InputError
+            If there is no such round, or it was removed (E403), or one that was named is not earlier (E204).
+        """
         return past_of(self.log(), name, chosen)
 
     def labelers(self) -> list[dict[str, Any]]:
-        """Who labelled in which round: name, kind, model, prompt, settings, vendor, group; in the order of time."""
+        """Who labeled in which round, in the order of time.
+
+        Returns
+        -------
+        list of dict
+            One for each round and labeler: round, labeler, name, kind, model, prompt, settings, vendor, group.
+        """
         rows = self.labeler_rows(self.log())
         return [{key: value for key, value in row.items() if key != "batch"} for row in rows]
 
     def labeler_rows(self, log: Log) -> list[dict[str, Any]]:
-        """As `labelers`, at a version of the log and with the batch."""
+        """As `labelers`, at a version of the log and with the batch.
+
+        Parameters
+        ----------
+        log : Log
+            The log, as `log` gives it.
+
+        Returns
+        -------
+        list of dict
+        """
         live = list(log.live().values())
         check_tables(self.place, live)
         order = {batch: position for position, batch in enumerate(batches_of(live))}
@@ -178,7 +409,22 @@ class Store:
         return sorted((row for of in found.values() for row in of), key=lambda one: (order[one["batch"]], one["name"]))
 
     def rows(self, entry: Entry) -> Rows:
-        """All that is stored of a round; E406 if it is not whole."""
+        """All that is stored of a round, as tables.
+
+        Parameters
+        ----------
+        entry : Entry
+            The round, as `find` and `rounds` give it.
+
+        Returns
+        -------
+        Rows
+
+        Raises
+        ------
+        InputError
+            If the round is not whole (E406).
+        """
         return stock(self.place, [entry]).rows(entry)
 
     # Changing
@@ -203,12 +449,57 @@ class Store:
         dry_run: bool = False,
         missing: Sequence[Any] | None = None,
     ) -> Added:
-        """Add a round: a path, a `Round` or a dataframe, under a name. To one that is there, late labels or gold.
+        """Add a round under a name. To one that is there, late labels or gold.
 
-        `gold` may come apart, with a column `source` or one `gold_source` for all; `labelers` tells who they are
-        (labeler, kind, model, prompt, settings, vendor, group). What the labelers `experts` said counts as gold. All of
-        it becomes visible by one commit, or none of it: contradictions are errors that name them. `dry_run` checks all
-        of that, says what would come, and writes nothing. Answers that `missing` names are left out.
+        All of it becomes visible by one commit, or none of it: contradictions are errors that name them.
+
+        Parameters
+        ----------
+        data : path-like, Round or dataframe, optional
+            The round. A table with gold but without labels is late gold. None: only `gold` or a new `date` comes.
+        round : str
+            The name of the round.
+        question : str, optional
+            The question that the round answers. None: the only one that the store has, or ``"main"``.
+        model : str, optional
+            The model that was evaluated. None: not said.
+        date : str or date, optional
+            The day of the round. None: read from its name, if that holds one; else unknown (finding F804).
+        gold : path-like or dataframe, optional
+            Gold that comes apart, with the columns item and gold, perhaps source. None: what `data` has.
+        gold_source : str, optional
+            Who gave the gold, where no column says so. None: not said.
+        labelers : path-like or dataframe, optional
+            Who the labelers are: the column labeler, and any of kind, model, prompt, settings, vendor and group. None:
+            a file ``labelers`` in the round's folder, if there is one.
+        experts : sequence of str, optional
+            Labelers whose answers count as gold and not as labels; ``*`` stands for any text. Empty: nobody's.
+        columns : mapping of str to str, optional
+            Our column names mapped to yours. None: the columns have our names.
+        classes : sequence, optional
+            All possible answers, in order. None: those that the round has, or that occur.
+        positive : class, optional
+            The class whose rate is asked for. None: the one that the round has, if any.
+        origin : str, optional
+            Where the data came from, for the record. None: the path, if there is one.
+        exist_ok : bool, default False
+            Whether it is fine that the store has all of this already. False makes that an error.
+        dry_run : bool, default False
+            True checks everything, says what would come, and writes nothing.
+        missing : sequence, optional
+            Answers that count as not given. None: empty ones alone.
+
+        Returns
+        -------
+        Added
+            The round's `entry`, how many `labels`, `gold` and `items` came, whether they were `merged` into a round
+            that was there, and `findings`.
+
+        Raises
+        ------
+        InputError
+            If the store was opened at an old version (E204), the tables have problems or contradict what is stored, all
+            of it is there already (E404), or gold comes from a labeler who is judged by it (E405).
         """
         self._refuse_old_version()
         name = checked_name("round", round)
@@ -222,7 +513,23 @@ class Store:
         return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
 
     def remove(self, name: str) -> Entry:
-        """Take a round out. Its data stay, and `restore` brings it back."""
+        """Take a round out. Its data stay, and `restore` brings it back.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+
+        Returns
+        -------
+        Entry
+            The round as it is now.
+
+        Raises
+        ------
+        InputError
+            If there is no such round, or it was removed (E403), or the store was opened at an old version (E204).
+        """
         self._refuse_old_version()
 
         def make(log: Log) -> Entry:
@@ -231,7 +538,23 @@ class Store:
         return commit(self.place, make)
 
     def restore(self, name: str) -> Entry:
-        """Bring back a round that was removed, as it was."""
+        """Bring back a round that was removed, as it was.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+
+        Returns
+        -------
+        Entry
+            The round as it is now.
+
+        Raises
+        ------
+        InputError
+            If no removed round has this name (E403), or the store was opened at an old version (E204).
+        """
         self._refuse_old_version()
 
         def make(log: Log) -> Entry:
@@ -247,13 +570,30 @@ class Store:
     # Keeping
 
     def check(self) -> Soundness:
-        """Read everything and say what is whole; see `Soundness`."""
+        """Read everything and say what is whole.
+
+        Returns
+        -------
+        Soundness
+            The rounds that are whole or damaged, and all problems; `is_whole` if there are none.
+        """
         from hero_eval.store.soundness import check_store
 
         return check_store(self)
 
     def compact(self) -> Compacted:
-        """Put small files together and remove what was replaced. No row, no version and no estimate is lost."""
+        """Put small files together and remove what was replaced. No row, no version and no estimate is lost.
+
+        Returns
+        -------
+        Compacted
+            How many files and bytes there were, and are now.
+
+        Raises
+        ------
+        InputError
+            If the store was opened at an old version (E204), or is not whole (E406).
+        """
         from hero_eval.store.compacting import compact_store
 
         self._refuse_old_version()
@@ -266,20 +606,70 @@ class Store:
 
     # Estimates
 
-    def estimate(self, round: str, *, command: str = "estimate", **options: Any) -> Recorded:
-        """Estimate a round from its history, and record it so that `reproduce` gives the same bytes; see `Recorded`."""
+    def estimate(self, round: str, *, command: str = "estimate", **options: Unpack[StoredOptions]) -> Recorded:
+        """Estimate a round from its history, and record it so that `reproduce` gives the same bytes.
+
+        Parameters
+        ----------
+        round : str
+            The name of the current round.
+        command : {"estimate", "compare", "winrate", "moderation"}, default "estimate"
+            Which question: `estimate_rate`, `compare_methods`, `estimate_win_rate` or `estimate_moderation`.
+        **options
+            The options of that function; `other`, the name of a second round, which asks for `estimate_difference`
+            instead; `history`, a `History` that says which past rounds to take; and `classes`, all possible answers.
+
+        Returns
+        -------
+        Recorded
+            The `result`, the id of the `estimate`, and the `text` of the document that was saved.
+
+        Raises
+        ------
+        InputError
+            If there is no such round (E403), the store was opened at an old version (E204), or an option is wrong.
+        SupportError
+            If the data cannot support the answer.
+        """
         from hero_eval.store.estimates import make_and_save
 
         return make_and_save(self, round, command, options)
 
     def estimates(self) -> list[dict[str, Any]]:
-        """The recorded estimates, oldest first."""
+        """The recorded estimates, oldest first.
+
+        Returns
+        -------
+        list of dict
+            One for each: its id, command, round, question, store_version, history, options, package, document, written.
+
+        Raises
+        ------
+        InputError
+            If recorded estimates are lost (E406).
+        """
         from hero_eval.store.estimates import listed_estimates
 
         return listed_estimates(self)
 
     def reproduce(self, estimate: str) -> Recorded:
-        """Make a recorded estimate again, from the store as it was; E408 if a byte differs."""
+        """Make a recorded estimate again, from the store as it was.
+
+        Parameters
+        ----------
+        estimate : str
+            The id of the estimate, or how it starts.
+
+        Returns
+        -------
+        Recorded
+            The same estimate.
+
+        Raises
+        ------
+        InputError
+            If there is no such estimate (E407), or a byte differs (E408).
+        """
         from hero_eval.store.estimates import reproduce
 
         return reproduce(self, estimate)

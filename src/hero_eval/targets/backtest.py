@@ -17,7 +17,7 @@ from hero_eval.engines.tally import are_alike
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.findings import Finding, name_some
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.reliability import Reliability, history_rounds
@@ -54,12 +54,29 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Backtest(Displayed):
+class Backtest(Displayed, Framed):
     """Every method on past rounds whose gold it did not see, and how far reliability drifts between these rounds.
 
     Errors are estimate minus the round's gold mean. `gold_error` is the sampling error of such a mean, typically:
     intervals are widened by it before they are said to cover, and scored. `score` is width plus 40 times (at 95%) the
     distance outside: lower is better. `history_mean` looks at no label, only at the other rounds' gold.
+
+    Attributes
+    ----------
+    what : str
+        The quantity in words, such as ``"rate of '1'"``.
+    level : float
+        The level of the intervals.
+    plays : tuple of Play
+        One for each round and method: `round`, `method`, `value`, `low`, `high`, `seen`, `score`.
+    drift : tuple of RoundDrift
+        One for each round, by HERO-3: `shift`, `shift_error`, `expected`, `own`, `usual`.
+    skipped : mapping of str to mapping
+        Why a method could not play some rounds: method, round, reason.
+    findings : tuple of Finding
+        What one must know about this backtest.
+    frame_kind : str
+        The library that tables come in by default. For use inside the package.
     """
 
     what: str
@@ -67,7 +84,6 @@ class Backtest(Displayed):
     plays: tuple[Play, ...]
     drift: tuple[RoundDrift, ...]
     skipped: Mapping[str, Mapping[str, str]]
-    """Why a method could not play some rounds: method, round, reason."""
     findings: tuple[Finding, ...] = ()
     frame_kind: str = "files"
 
@@ -114,17 +130,58 @@ class Backtest(Displayed):
             return math.nan
         return float(np.sqrt(np.mean([one.usual**2 for one in self.drift])))
 
-    def frame(self, backend: str | None = None) -> Any:
-        """One row a round and method: value, interval, gold mean and its error, error, covered, width, score."""
+    def to_frame(self, backend: str | None = None) -> Any:
+        """One row for each round and method.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the first round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: round, method, value, low, high, gold_mean, gold_error, n_items, n_gold, error, covered, width,
+            score.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         rows = [_row(one) for one in self.plays]
         return to_frame({key: [row[key] for row in rows] for key in rows[0]}, checked_backend(backend, self.frame_kind))
 
     def summary(self, backend: str | None = None) -> Any:
-        """One row a method: rounds, mean |error|, bias, coverage, width and score."""
+        """One row per method.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the first round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: method, n_rounds, and over these rounds the means of abs_error, bias, coverage, width and score.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         rows = [asdict(one) for one in self.methods.values()]
         return to_frame({key: [row[key] for row in rows] for key in rows[0]}, checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
+        """Everything in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "target": "backtest",
@@ -240,9 +297,52 @@ def backtest(
 ) -> Backtest:
     """Each past round with gold plays current in turn, its gold hidden; the others are its history.
 
-    Every method (or those of `methods`) is held against the round's gold mean, and so is `history_mean`, which answers
-    with the mean of the other rounds' gold. The gold is taken for a random part of its round; its sampling error is
-    allowed for. `progress` is called with (done, total).
+    Every method is held against the round's gold mean, and so is `history_mean`, which answers with the mean of the
+    other rounds' gold. The gold is taken for a random part of its round; its sampling error is allowed for.
+
+    Parameters
+    ----------
+    rounds : sequence of Round or Reliability
+        The past rounds, at least two of them with gold; of a fitted `Reliability` those that it was fitted on, with the
+        options of its fit.
+    methods : sequence of str, optional
+        The names of the methods to play. None plays all that can do without the gold of the played round and whose
+        covariates are there.
+    covariates : sequence of str, optional
+        Numeric columns of the items of all rounds that tell something about the answer; ``"labeler:NAME"`` takes the
+        answers of that labeler out of the labels and uses them as a covariate. None uses none, except that `hero2`
+        takes all numeric columns that the rounds share.
+    text : str, optional
+        A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    level : float, default 0.95
+        The level of the intervals that are held against the gold.
+    cluster : str, optional
+        A column whose equal values mark items that are not independent. None: each item counts by itself.
+    positive : class or sequence of classes, optional
+        The class whose rate is asked for, or several that count together. None takes the class that a round names;
+        without one, ``1`` of 0 and 1 or the last of two classes that were given in order. More than two classes then
+        have no positive one.
+    scores : mapping of class to number, optional
+        What each class counts for in the mean score. None: of more than two classes that are numbers, the numbers.
+    penalty : float, optional
+        The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
+    groups : mapping of labeler to group, optional
+        Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
+        does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    progress : callable, optional
+        Called with (done, total) as fits are made. None: nothing is told.
+
+    Returns
+    -------
+    Backtest
+        Each method's errors, coverage and interval scores, the drift of the rounds, and the method to take.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not fit together, one occurs twice, an option is unknown, or no class is positive (E203).
+    SupportError
+        If fewer than two rounds have gold (E304).
     """
     past = history_rounds(rounds)
     options = Options(None, covariates, text, penalty, level, cluster=cluster, groups=groups)

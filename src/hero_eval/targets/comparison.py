@@ -9,19 +9,29 @@ from typing import Any
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.reliability import Reliability, fit_with, history_rounds
 from hero_eval.round import Round, common_classes, in_one_spelling
-from hero_eval.targets.question import History, require_round
+from hero_eval.targets.question import PastRounds, require_round
 from hero_eval.targets.rate import estimate_rate
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Displayed, Mapping[str, Estimate]):
-    """Estimates by method, and why the others could not be had."""
+class Comparison(Displayed, Framed, Mapping[str, Estimate]):
+    """Estimates by method, and why the others could not be had. A mapping from the methods' names.
+
+    Attributes
+    ----------
+    estimates : mapping of str to Estimate
+        An `Estimate` for each method that could run.
+    skipped : mapping of str to str
+        For each other method the reason.
+    frame_kind : str
+        The library that tables come in by default. For use inside the package.
+    """
 
     estimates: Mapping[str, Estimate]
     skipped: Mapping[str, str]
@@ -36,11 +46,34 @@ class Comparison(Displayed, Mapping[str, Estimate]):
     def __len__(self) -> int:
         return len(self.estimates)
 
-    def frame(self, backend: str | None = None) -> Any:
-        """One row a method: value, standard error, interval, items, gold."""
+    def to_frame(self, backend: str | None = None) -> Any:
+        """One row per method that could run.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the current round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: method, value, std_error, low, high, n_items, n_gold.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         return to_frame(table_of("method", self.estimates), checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
+        """The estimates in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "target": "comparison",
@@ -54,7 +87,7 @@ class Comparison(Displayed, Mapping[str, Estimate]):
 
 def compare_methods(
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
@@ -69,7 +102,75 @@ def compare_methods(
     groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason."""
+    """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason.
+
+    Each method is given only the options that it has a use for; history is fitted once for all of them.
+
+    Parameters
+    ----------
+    current : Round
+        The round to be estimated. Its own gold counts too, where the method uses it.
+    history : Round, sequence of Round, Reliability or None, optional
+        Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
+        as it is, without fitting again. None: only what the current round itself holds counts.
+    covariates : sequence of str, optional
+        Numeric columns of the items of all rounds that tell something about the answer; ``"labeler:NAME"`` takes the
+        answers of that labeler out of the labels and uses them as a covariate. None uses none, except that `hero2`
+        takes all numeric columns that the rounds share.
+    text : str, optional
+        A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    level : float, default 0.95
+        The level of the interval: how sure it is to hold the quantity, between 0 and 1.
+    interval : {"influence", "profile", "bootstrap", "paper"}, optional
+        How the interval is made: from influences, from the profile likelihood, from items drawn again, or as in the
+        paper, which takes the reliabilities as known and is too short. None takes ``"influence"``, or ``"profile"``
+        where the first is not safe and the second can be had (finding F309).
+    cluster : str, optional
+        A column whose equal values mark items that are not independent, such as several outputs for one prompt;
+        ``"item"`` takes items of equal id in all rounds as one. None: each item counts by itself.
+    replicates : int, optional
+        How often the bootstrap draws the items again, at least 50. Only with ``interval="bootstrap"``; None: 1,000.
+    seed : int, optional
+        The seed of the bootstrap's draws, 0 or more. Only with ``interval="bootstrap"``; None: 0.
+    positive : class or sequence of classes, optional
+        The class whose rate is asked for, or several that count together. None takes the class that a round names;
+        without one, ``1`` of 0 and 1 or the last of two classes that were given in order. More than two classes then
+        have no positive one.
+    scores : mapping of class to number, optional
+        What each class counts for in the mean score. None: of more than two classes that are numbers, the numbers.
+    penalty : float, optional
+        The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
+    groups : mapping of labeler to group, optional
+        Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
+        does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    progress : callable, optional
+        Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
+        still to come) while the bootstrap does. None: nothing is told.
+
+    Returns
+    -------
+    Comparison
+        An `Estimate` for each method that could answer, and why the others could not.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not fit together, or an option is unknown or has no meaning for these rounds.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> example = files("hero_eval") / "examples" / "defect"
+    >>> current = hero.read_round(example / "current")
+    >>> history = hero.read_round(example / "history")
+    >>> compared = hero.compare_methods(current, history)
+    >>> for name in ("majority_vote", "hero1", "hero3"):
+    ...     print(f"{name:13} {compared[name].value:.2f}")
+    majority_vote 0.11
+    hero1         0.21
+    hero3         0.20
+    """
     asked: dict[str, Any] = {
         "covariates": covariates,
         "text": text,
@@ -90,7 +191,7 @@ def compare_methods(
 def compare_some(
     methods: Sequence[str],
     current: Round,
-    history: History,
+    history: PastRounds,
     *,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
@@ -125,7 +226,7 @@ def _is_lack(error: HeroError) -> bool:
     return error.exit_code == 3 or error.code in ("E206", "E211")
 
 
-def _fitted_once(current: Round, history: History, progress: Progress | None) -> History:
+def _fitted_once(current: Round, history: PastRounds, progress: Progress | None) -> PastRounds:
     if history is None or isinstance(history, Reliability):
         return history
     *past, current = in_one_spelling([*history_rounds(history), current])

@@ -15,14 +15,14 @@ from hero_eval.model.history import Progress
 from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
 from hero_eval.targets.pairs import best_by_pairs
-from hero_eval.targets.question import History, Options, ask, require_round
+from hero_eval.targets.question import Options, PastRounds, ask, require_round
 from hero_eval.targets.subtract import difference_of
 
 
 def estimate_difference(
     a: Round,
     b: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -37,10 +37,67 @@ def estimate_difference(
     groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
-    """Rate of A minus rate of B. The two rates are in `.distribution` as 'a' and 'b'.
+    """Rate of A minus rate of B, on the same prompts: items with the same id are paired. History is counted once.
 
     Without a method, and with gold in history, pairs of past rounds that were labeled together choose between hero1
     and hero3 (finding F306); where they cannot tell, hero3 answers.
+
+    Parameters
+    ----------
+    a : Round
+        The round of the first model.
+    b : Round
+        The round of the second model, whose rate is subtracted.
+    history : Round, sequence of Round, Reliability or None, optional
+        Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
+        as it is, without fitting again. None: only what the current round itself holds counts.
+    method : str, optional
+        The name of a method, such as ``"hero1"``. None takes the best one that the data allow; `why` of the result says
+        which and why.
+    covariates : sequence of str, optional
+        Numeric columns of the items of all rounds that tell something about the answer; ``"labeler:NAME"`` takes the
+        answers of that labeler out of the labels and uses them as a covariate. None uses none, except that `hero2`
+        takes all numeric columns that the rounds share.
+    text : str, optional
+        A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    level : float, default 0.95
+        The level of the interval: how sure it is to hold the quantity, between 0 and 1.
+    interval : {"influence", "profile", "bootstrap", "paper"}, optional
+        How the interval is made: from influences, from the profile likelihood, from items drawn again, or as in the
+        paper, which takes the reliabilities as known and is too short. None takes ``"influence"``, or ``"profile"``
+        where the first is not safe and the second can be had (finding F309).
+    cluster : str, optional
+        A column whose equal values mark items that are not independent, such as several outputs for one prompt;
+        ``"item"`` takes items of equal id in all rounds as one. None: each item counts by itself.
+    replicates : int, optional
+        How often the bootstrap draws the items again, at least 50. Only with ``interval="bootstrap"``; None: 1,000.
+    seed : int, optional
+        The seed of the bootstrap's draws, 0 or more. Only with ``interval="bootstrap"``; None: 0.
+    positive : class or sequence of classes, optional
+        The class whose rate is asked for, or several that count together. None takes the class that a round names;
+        without one, ``1`` of 0 and 1 or the last of two classes that were given in order. More than two classes then
+        have no positive one.
+    penalty : float, optional
+        The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
+    groups : mapping of labeler to group, optional
+        Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
+        does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    progress : callable, optional
+        Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
+        still to come) while the bootstrap does. None: nothing is told.
+
+    Returns
+    -------
+    Estimate
+        The difference, between -1 and 1 for a rate; `distribution` has the two rates as ``"a"`` and ``"b"``.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not fit together, or an option is unknown or does not fit the method.
+    SupportError
+        If the data cannot support the answer: history without gold, no labeler that it knows, no usable item, or too
+        little gold for the method.
     """
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
@@ -59,7 +116,7 @@ def estimate_difference(
     return _nothing(difference, a, b) if a.holds_same_as(b) else difference
 
 
-def _apart(sides: tuple[Round, Round], history: History) -> tuple[tuple[Round, ...], History, list[Finding]]:
+def _apart(sides: tuple[Round, Round], history: PastRounds) -> tuple[tuple[Round, ...], PastRounds, list[Finding]]:
     """The two rounds and a history without them; where no other past round has gold, one of them stays there.
 
     Its gold then counts in history alone.

@@ -17,7 +17,7 @@ from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.findings import Finding, unique
-from hero_eval.frames import checked_backend, to_frame
+from hero_eval.frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 from hero_eval.targets.question import Options, Question
 
@@ -25,8 +25,22 @@ MOST_GROUPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Family(Displayed, Mapping[str, Estimate]):
-    """Estimates by group. `level` is that of all intervals together; each estimate has the higher one of its own."""
+class GroupedEstimates(Displayed, Framed, Mapping[str, Estimate]):
+    """Estimates by group, a mapping from the groups' names: `grouped[name]` is an `Estimate`.
+
+    `level` is that of all intervals together; each estimate has the higher one of its own.
+
+    Attributes
+    ----------
+    by : str
+        The column that makes the groups.
+    estimates : mapping of str to Estimate
+        An `Estimate` for each group.
+    level : float
+        The level at which all intervals hold together.
+    frame_kind : str
+        The library that tables come in by default. For use inside the package.
+    """
 
     by: str
     estimates: Mapping[str, Estimate]
@@ -44,13 +58,38 @@ class Family(Displayed, Mapping[str, Estimate]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The findings of all groups, each once."""
         return unique([finding for one in self.estimates.values() for finding in one.findings])
 
-    def frame(self, backend: str | None = None) -> Any:
-        """One row a group: value, standard error, simultaneous interval, items, gold."""
+    def to_frame(self, backend: str | None = None) -> Any:
+        """One row per group.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the current round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: the one that makes the groups, value, std_error, low and high (which hold together), n_items,
+            n_gold.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         return to_frame(table_of(self.by, self.estimates), checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
+        """The estimates in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "target": "family",
@@ -60,7 +99,8 @@ class Family(Displayed, Mapping[str, Estimate]):
         }
 
     def __repr__(self) -> str:
-        return f"Family(by {self.by}: " + ", ".join(f"{name} {one.value:.4f}" for name, one in self.items()) + ")"
+        shown = ", ".join(f"{name} {one.value:.4f}" for name, one in self.items())
+        return f"GroupedEstimates(by {self.by}: {shown})"
 
 
 def groups_of(current: Round, by: str) -> dict[str, Round]:
@@ -80,7 +120,9 @@ def family_options(options: Options, n_groups: int) -> Options:
     return replace(options, level=options.level ** (1.0 / n_groups))
 
 
-def family(question: Question, estimates: Sequence[Estimate], names: Sequence[str], by: str, level: float) -> Family:
+def family(
+    question: Question, estimates: Sequence[Estimate], names: Sequence[str], by: str, level: float
+) -> GroupedEstimates:
     """Put the groups' estimates together and say what their intervals mean."""
     each = question.options.level
     message = f"{len(names)} groups: each interval is at {each:.2%}, so that all hold together at {level:.0%}"
@@ -89,4 +131,4 @@ def family(question: Question, estimates: Sequence[Estimate], names: Sequence[st
         name: replace(one, what=f"{one.what} where {by} is {name!r}", findings=unique([*one.findings, remark]))
         for name, one in zip(names, estimates, strict=True)
     }
-    return Family(by, made, level, question.rounds[0].frame_kind)
+    return GroupedEstimates(by, made, level, question.rounds[0].frame_kind)

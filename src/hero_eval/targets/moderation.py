@@ -23,14 +23,28 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
 from hero_eval.targets.intervals import edge_floor, interval_kind
-from hero_eval.targets.question import Current, History, Options, Question, ask, require_round
+from hero_eval.targets.question import Current, Options, PastRounds, Question, ask, require_round
 from hero_eval.targets.rate import rate_contrast
 from hero_eval.targets.twice import refuse_own_history
 
 
 @dataclass(frozen=True, eq=False)
 class Moderation(Displayed, Mapping[str, Estimate]):
-    """The four estimates, by attribute or by name; they share their items, so their errors are correlated."""
+    """The estimates, by attribute or by name; they share their items, so their errors are correlated.
+
+    Attributes
+    ----------
+    prevalence : Estimate
+        The rate of violations among all items.
+    precision : Estimate
+        The rate of violations among flagged items.
+    recall : Estimate
+        The share of violations that is flagged.
+    f1 : Estimate
+        The harmonic mean of precision and recall.
+    flagged_share : Estimate
+        The share of items that is flagged.
+    """
 
     prevalence: Estimate
     precision: Estimate
@@ -54,21 +68,31 @@ class Moderation(Displayed, Mapping[str, Estimate]):
 
     @property
     def method(self) -> str:
+        """The method that was used."""
         return self.prevalence.method
 
     @property
     def n_items(self) -> int:
+        """Current items behind the numbers."""
         return self.prevalence.n_items
 
     @property
     def n_gold(self) -> int:
+        """Gold items behind the numbers."""
         return self.prevalence.n_gold
 
     @property
     def findings(self) -> tuple[Finding, ...]:
+        """The findings of all estimates, each once."""
         return unique([finding for name in self for finding in self[name].findings])
 
     def to_dict(self) -> dict[str, Any]:
+        """The estimates in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         out = {"schema_version": SCHEMA_VERSION, "target": "moderation"}
         return out | {name: self[name].to_dict() for name in self}
 
@@ -89,7 +113,7 @@ class _Group:
 
 def estimate_moderation(
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     flag: str,
     method: str | None = None,
@@ -105,7 +129,68 @@ def estimate_moderation(
     groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Moderation:
-    """Prevalence, precision, recall and F1 of the 0/1 column `flag` of the current round's items."""
+    """Prevalence, precision, recall and F1 of the 0/1 column `flag` of the current round's items.
+
+    The rate of violations is estimated apart among flagged and unflagged items. A `weight` column of the items undoes
+    unequal sampling of the two.
+
+    Parameters
+    ----------
+    current : Round
+        The round to be estimated. Its own gold counts too, where the method uses it.
+    history : Round, sequence of Round, Reliability or None, optional
+        Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
+        as it is, without fitting again. None: only what the current round itself holds counts.
+    flag : str
+        A yes/no column of the current round's items: whether the moderation system flagged the item.
+    method : str, optional
+        The name of a method, such as ``"hero1"``. None takes the best one that the data allow; `why` of the result says
+        which and why.
+    covariates : sequence of str, optional
+        Numeric columns of the items of all rounds that tell something about the answer; ``"labeler:NAME"`` takes the
+        answers of that labeler out of the labels and uses them as a covariate. None uses none, except that `hero2`
+        takes all numeric columns that the rounds share.
+    text : str, optional
+        A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    level : float, default 0.95
+        The level of the interval: how sure it is to hold the quantity, between 0 and 1.
+    interval : {"influence", "profile", "bootstrap", "paper"}, optional
+        How the interval is made: from influences, from the profile likelihood, from items drawn again, or as in the
+        paper, which takes the reliabilities as known and is too short. None takes ``"influence"``, or ``"profile"``
+        where the first is not safe and the second can be had (finding F309).
+    cluster : str, optional
+        A column whose equal values mark items that are not independent, such as several outputs for one prompt;
+        ``"item"`` takes items of equal id in all rounds as one. None: each item counts by itself.
+    replicates : int, optional
+        How often the bootstrap draws the items again, at least 50. Only with ``interval="bootstrap"``; None: 1,000.
+    seed : int, optional
+        The seed of the bootstrap's draws, 0 or more. Only with ``interval="bootstrap"``; None: 0.
+    positive : str, optional
+        The class that is a violation. None takes the one that a round names; without one, ``1`` of 0 and 1 or the last
+        of two classes that were given in order.
+    penalty : float, optional
+        The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
+    groups : mapping of labeler to group, optional
+        Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
+        does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    progress : callable, optional
+        Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
+        still to come) while the bootstrap does. None: nothing is told.
+
+    Returns
+    -------
+    Moderation
+        An estimate for each of the four, and for the share of flagged items.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not fit together, the flag is not yes or no for each item, there are more than two classes, or
+        an option is unknown or does not fit the method.
+    SupportError
+        If the data cannot support the answer: history without gold, no labeler that it knows, no usable item, or too
+        little gold for the method.
+    """
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, (flag,), groups, progress
     )

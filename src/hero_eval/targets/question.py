@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 _TOUCH = 2e-3  # the default clipping bound, and a little more
-History = Round | Sequence[Round] | Reliability | None
+PastRounds = Round | Sequence[Round] | Reliability | None
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class Question:
 
 def ask(
     currents: Sequence[Round],
-    history: History,
+    history: PastRounds,
     options: Options,
     split: str | None = None,
     best: Callable[..., Choice] | None = None,
@@ -443,7 +443,7 @@ def ask(
 
 def _ask_counted(
     rounds: tuple[Round, ...],
-    history: History,
+    history: PastRounds,
     past: tuple[Round, ...],
     classes: tuple[str, ...],
     method: Method,
@@ -623,7 +623,7 @@ def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Roun
 
 
 def _learn(
-    history: History,
+    history: PastRounds,
     past: tuple[Round, ...],
     classes: tuple[str, ...],
     method: Method,

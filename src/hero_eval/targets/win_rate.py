@@ -11,7 +11,7 @@ from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.model.history import Progress
 from hero_eval.round import Round, spelled
-from hero_eval.targets.question import History, Options, ask
+from hero_eval.targets.question import Options, PastRounds, ask
 from hero_eval.targets.rate import class_rates
 
 _A = ("a", "model_a", "model a", "left", "1")
@@ -22,7 +22,7 @@ TIES = ("half", "own")
 
 def estimate_win_rate(
     current: Round,
-    history: History = None,
+    history: PastRounds = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -40,9 +40,68 @@ def estimate_win_rate(
     groups: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
-    """P(A wins) with a tie worth half a win, or with `ties="own"` P(A wins) alone; `.distribution` has A, B and tie.
+    """P(A wins) with a tie worth half a win, or with `ties="own"` P(A wins) alone.
 
-    Classes are recognised by name (A, B, tie; model_a, model_b; left, right), or named with a=, b=, tie=.
+    Classes are recognized by name (A, B, tie; model_a, model_b; left, right), or named with `a`, `b` and `tie`.
+
+    Parameters
+    ----------
+    current : Round
+        The round to be estimated. Its own gold counts too, where the method uses it.
+    history : Round, sequence of Round, Reliability or None, optional
+        Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
+        as it is, without fitting again. None: only what the current round itself holds counts.
+    method : str, optional
+        The name of a method, such as ``"hero1"``. None takes the best one that the data allow; `why` of the result says
+        which and why.
+    covariates : sequence of str, optional
+        Numeric columns of the items of all rounds that tell something about the answer; ``"labeler:NAME"`` takes the
+        answers of that labeler out of the labels and uses them as a covariate. None uses none, except that `hero2`
+        takes all numeric columns that the rounds share.
+    text : str, optional
+        A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    level : float, default 0.95
+        The level of the interval: how sure it is to hold the quantity, between 0 and 1.
+    interval : {"influence", "profile", "bootstrap", "paper"}, optional
+        How the interval is made: from influences, from the profile likelihood, from items drawn again, or as in the
+        paper, which takes the reliabilities as known and is too short. None takes ``"influence"``, or ``"profile"``
+        where the first is not safe and the second can be had (finding F309).
+    cluster : str, optional
+        A column whose equal values mark items that are not independent, such as several outputs for one prompt;
+        ``"item"`` takes items of equal id in all rounds as one. None: each item counts by itself.
+    replicates : int, optional
+        How often the bootstrap draws the items again, at least 50. Only with ``interval="bootstrap"``; None: 1,000.
+    seed : int, optional
+        The seed of the bootstrap's draws, 0 or more. Only with ``interval="bootstrap"``; None: 0.
+    ties : {"half", "own"}, default "half"
+        What a tie counts for: half a win, or nothing, as a class of its own.
+    a : str, optional
+        The class that says that A wins. None: recognized by its name.
+    b : str, optional
+        The class that says that B wins. None: recognized by its name.
+    tie : str, optional
+        The class that says that neither wins. None: recognized by its name; there may be none.
+    penalty : float, optional
+        The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
+    groups : mapping of labeler to group, optional
+        Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
+        does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    progress : callable, optional
+        Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
+        still to come) while the bootstrap does. None: nothing is told.
+
+    Returns
+    -------
+    Estimate
+        The win rate of A; `distribution` has the rate of each class.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not fit together, or an option is unknown or does not fit the method.
+    SupportError
+        If the data cannot support the answer: history without gold, no labeler that it knows, no usable item, or too
+        little gold for the method.
     """
     if ties not in TIES:
         raise wrong("E201", f"ties is {ties!r}. Known: 'half' (a tie is half a win), 'own' (a tie is its own class)")

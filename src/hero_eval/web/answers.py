@@ -217,7 +217,7 @@ def labelers_over_time(
         level=level,
         floor=_floor(result),
     )
-    files = {"labelers.csv": csv_text(result.frame("pyarrow").to_pydict()), **pictures({"over-time": chart})}
+    files = {"labelers.csv": csv_text(result.to_frame("pyarrow").to_pydict()), **pictures({"over-time": chart})}
     return Result(document, shown, files)
 
 
@@ -298,7 +298,7 @@ def backtested(
     document = dict(plain(document))
     shown = render("parts/backtest.html", found=document, told=told, chart=drawn["backtest"])
     files = {
-        "plays.csv": csv_text(result.frame("pyarrow").to_pydict()),
+        "plays.csv": csv_text(result.to_frame("pyarrow").to_pydict()),
         "methods.csv": csv_text(result.summary("pyarrow").to_pydict()),
         **pictures(drawn),
     }
