@@ -174,7 +174,7 @@ def test_the_finding_says_whether_drift_is_allowed_for() -> None:
     found = hero.estimate_rate(current, past, method="hero3")
     said = finding(found, "F310")
     assert (said.data["rounds"], said.data["assumed"]) == (1, True)
-    assert "a usual one is assumed, which takes a part of the shift" in said.message
+    assert "a usual drift is assumed, which takes a part of the shift" in said.message
     assert abs(said.data["by_labels"][1] - found.value) > 0.001
     resampled = hero.estimate_rate(current, past, method="hero3", interval="bootstrap", replicates=50, seed=1)
     assert "F311" in codes(resampled)

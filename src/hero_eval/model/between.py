@@ -36,6 +36,7 @@ _EVEN: Floats = np.linspace(-5.0, 5.0, 401)
 _PLACES: Floats = np.sinh(_EVEN)  # of drifts of size 1: close to each other in the middle, and far out
 _MASSES: Floats = (1.0 + _PLACES**2 / DRIFT_FREEDOM) ** (-(DRIFT_FREEDOM + 1.0) / 2.0) * np.cosh(_EVEN)
 _LEAST_SHARE = 1e-12
+_FREE = 1e-4  # the precision of a mean that nothing holds
 _NEWTON_STEPS = 50
 _FARTHEST = 20.0  # logits beyond which a class is all or nothing
 _UNSEEN_PLACES = 4_001
@@ -193,17 +194,20 @@ def split_slopes(seen: Floats, reach: Floats, size: float = TYPICAL) -> Floats:
     return out
 
 
-def marginal(offset: Floats, gold: Ints, number: Ints, counts: Floats, size: float) -> tuple[float, Floats]:
-    """log of the gold's likelihood with every round's shift integrated out, and the shifts' mean (K-1,), which is free.
+def marginal(
+    offset: Floats, gold: Ints, number: Ints, counts: Floats, size: float, on_mean: float = _FREE
+) -> tuple[float, Floats]:
+    """log of the gold's likelihood with every round's shift integrated out, and the shifts' mean (K-1,).
 
-    A row has the class logits `offset` (n, K) and is of the round that `number` (n,) says.
+    A row has the class logits `offset` (n, K) and is of the round that `number` (n,) says. `on_mean` is the precision
+    of the mean around 0: next to none, unless said otherwise.
     """
     n_free, n_rounds = offset.shape[1] - 1, int(number.max()) + 1
     design = np.zeros((len(gold), n_rounds + 1))
     design[:, 0] = 1.0
     design[np.arange(len(gold)), number + 1] = 1.0
     precision = np.full(n_rounds + 1, size**-2.0)
-    precision[0] = 1e-4
+    precision[0] = on_mean
     at, height, hessian = peak(offset, gold, counts, design, precision)
     _, log_determinant = np.linalg.slogdet(hessian)
     return float(height - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum()), at[:, 0]

@@ -8,8 +8,8 @@ one round alone finds that valley: it gives rates s_r of round r that know nothi
 Let d_r be the shift of the class logits that would bring HERO-3's reading of round r to s_r. In round r the logits are
 taken to be off by  m + c d_r + b_r,  with b_r the drift that nothing explains (`between.py`) and one weight c between 0
 (the shape tells nothing) and 1 (the shape is right), the same for all rounds. The past rounds' gold gives the joint
-posterior of c, m and the size of b. A valley that is always on the same side of the expert's boundary is what m is
-for: only what differs between rounds counts.
+posterior of c, m and the size of b. A valley that is always a little on one side of the expert's boundary is what m is
+for; one that is always far from it speaks against the shapes.
 
 What c is beforehand depends on how surely labels tell the levels. Below `BLURRED` nothing of a shape can be seen that
 is not made by the labelers' own noise, and c is 0; above `CLEAR` it is probably large.
@@ -38,11 +38,13 @@ from hero_eval.model.patterns import Floats
 
 BLURRED, CLEAR = 0.96, 0.98
 """Shares of the levels' variance that labels tell, between which the shape of a round begins to count."""
+MEAN_SD = 0.25
+"""Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that."""
 LEAST_ROUNDS = 3
 """Past rounds with gold: two differences between rounds at least, to hold the shapes' against."""
 WEIGHTS: Floats = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _BEFORE: Floats = np.array([0.1, 0.2, 0.3, 0.4])  # of the weights but 0, where shapes are seen
-_MOST = 0.75  # of that prior: shapes may tell nothing, and gold may say so
+_MOST = 0.95  # of that prior: shapes may tell nothing, and gold may say so
 _FARTHEST = 4.0  # logits: a shape that would move a round farther is not read from it
 _STEPS = 100
 _REST = 1e-9
@@ -108,7 +110,7 @@ def learn_split(fit: LevelFit, rates: Floats) -> ClassSplit:
         moved = offset.copy()
         moved[:, 1:] += weight * moves[rows.round[rows.known]]
         for k, size in enumerate(SIZES):
-            heights[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size)
+            heights[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size, MEAN_SD**-2)
     joint = heights + size_log_prior() + np.log(_before(level_certainty(fit)))[:, None]
     chance = np.exp(joint - logsumexp(joint))
     by_cell = WEIGHTS[:, None, None] * moves[-1] + means - means[0]
