@@ -45,6 +45,19 @@ def test_a_crowd_of_strangers_is_read_as_one_labeler(n_labelers: int, per_item: 
         assert high - low < 0.9
 
 
+def test_labelers_who_are_alike_speak_for_no_levels() -> None:
+    """Thirty equally good labelers would be said to err together, and the rate be three times as far off as hero1's."""
+    off = []
+    for seed in range(2):
+        rng = np.random.default_rng([seed, 30, 10, 30])
+        past, now = crowd(rng, 1_000, 30, 10, 30, "p"), crowd(rng, 1_000, 30, 10, 0, "c")
+        found = hero.estimate_rate(now, past, method="hero3")
+        assert "F204" not in codes(found)
+        assert found.std_error < 0.03
+        off.append(found.value - hero.estimate_rate(now, past, method="hero1").value)
+    assert np.abs(off).max() < 0.01
+
+
 def test_pairs_of_labels_show_how_far_labelers_differ() -> None:
     """Labelers who differ would be taken for one, or those who do not for many."""
     rng = np.random.default_rng(3)
