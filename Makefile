@@ -6,11 +6,12 @@ READY := $(VENV)/.ready
 DEMO := $(VENV)/.ready-demo
 TEST_PROCESSES ?= auto
 
-.PHONY: demo test test-portable test-lowest test-newest browser docs lint studies bench clean help
+.PHONY: demo quick test test-portable test-lowest test-newest browser docs lint studies bench clean help
 
 help:
 	@echo "make demo     run the main job on the built-in example"
 	@echo "make test     run all tests"
+	@echo "make quick    those that take no time, without a browser"
 	@echo "make test-portable  the tests that hold numbers, as another processor would run them"
 	@echo "make test-lowest    quick tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest    the same with the newest, pre-releases among them; may fail"
@@ -46,6 +47,9 @@ browser: $(READY)
 
 test: $(READY) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+
+quick: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not slow and not browser" $(PYTEST_ARGS)
 
 test-portable: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/other_processor.py -m numbers -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)

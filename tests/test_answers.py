@@ -194,6 +194,7 @@ def test_other_answers_are_shown_with_their_count() -> None:
     assert "F117" not in codes(hero.estimate_rate(named, history, positive="good", method="hero1"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_reads_answers_alike(engine: str, tmp_path: Path) -> None:
     tables = drawn()
@@ -212,6 +213,7 @@ def test_every_engine_reads_answers_alike(engine: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_command_takes_missing_and_check_shows_strangers(tmp_path: Path) -> None:
     tables = drawn()
     odd = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 20), "unsure"))

@@ -107,6 +107,7 @@ def test_gold_of_every_item_has_no_error() -> None:
     assert seen.mean == pytest.approx(one.gold.mean())
 
 
+@pytest.mark.slow
 def test_the_error_of_some_gold_is_that_of_a_sample_of_the_items() -> None:
     """The stated error of a round's gold mean would not be how far such means scatter around the round's rate."""
     rng = np.random.default_rng(3)
@@ -144,6 +145,7 @@ def test_gold_that_was_not_drawn_at_random_is_weighted() -> None:
     assert plain.mean - truth.mean() > 0.15
 
 
+@pytest.mark.slow
 def test_a_play_is_the_estimate_with_the_gold_hidden(rounds: list[Round], tested: hero.Backtest) -> None:
     """The backtest would praise a method that saw the answer, or one that nobody can run."""
     for position, one in enumerate(rounds):
@@ -179,6 +181,7 @@ def test_the_history_mean_is_the_mean_of_the_others_gold(rounds: list[Round], te
         assert 0 <= found.low < found.value < found.high <= 1
 
 
+@pytest.mark.slow
 def test_methods_cover_where_their_assumptions_hold() -> None:
     """A sound method would look unsound, because the noise of the gold was counted against it."""
     covered = [
@@ -234,6 +237,7 @@ def test_summaries_are_means_over_rounds(tested: hero.Backtest) -> None:
     assert found.coverage == np.mean([row.covered for row in own])
 
 
+@pytest.mark.slow
 def test_the_same_rounds_give_the_same_bytes(rounds: list[Round]) -> None:
     """Nobody could repeat a result."""
     one, other = (hero.backtest(rounds, methods=QUICK).to_dict() for _ in range(2))
@@ -251,6 +255,7 @@ def test_progress_ends_where_it_said(rounds: list[Round]) -> None:
 # Drift
 
 
+@pytest.mark.slow
 def test_a_round_that_drifted_is_seen() -> None:
     """A team would not learn that in one round all labelers read the question differently."""
     rng = np.random.default_rng(11)
@@ -301,6 +306,7 @@ def test_rounds_without_gold_are_history_only(rounds: list[Round]) -> None:
     assert "F603" in codes(found)
 
 
+@pytest.mark.slow
 def test_rounds_without_their_items_are_played(tmp_path: Path) -> None:
     """A backtest of rounds in files that an engine counts would fail somewhere deep inside."""
     rng = np.random.default_rng(13)
@@ -328,6 +334,7 @@ def test_the_same_round_twice_counts_once(rounds: list[Round]) -> None:
     assert "F113" in codes(twice)
 
 
+@pytest.mark.slow
 def test_rounds_of_different_labelers(rounds: list[Round]) -> None:
     """One method that cannot judge strangers would take the others down with it."""
     other = make(np.random.default_rng(7), "elsewhere", labelers=["ann", "bob", "cid", "dan"])
@@ -339,6 +346,7 @@ def test_rounds_of_different_labelers(rounds: list[Round]) -> None:
     assert found.best == "hero3"
 
 
+@pytest.mark.slow
 def test_rounds_whose_gold_is_all_one_class(rounds: list[Round]) -> None:
     """A round in which the expert only ever said no would end in a numerical error, or in nonsense."""
     none = make(np.random.default_rng(8), "none", 0.0, 100)
@@ -368,6 +376,7 @@ def test_bad_options_are_refused(rounds: list[Round], option: dict[str, Any]) ->
         hero.backtest(rounds, **option)
 
 
+@pytest.mark.slow
 def test_more_classes() -> None:
     """Ratings and sides could not be backtested, or on a quantity that nobody named."""
     rng = np.random.default_rng(12)
@@ -394,6 +403,7 @@ def test_covariates_reach_the_methods(rounds: list[Round]) -> None:
     assert found.plays[1].value == pytest.approx(expected.value, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_fitted_history_is_played_as_it_was_fitted(rounds: list[Round]) -> None:
     """Shrinkage that a team uses would be left out of its backtest."""
     fitted = hero.fit_reliability(rounds, shrinkage=20.0)
@@ -463,6 +473,7 @@ def test_without_history_gold_nothing_is_played(rounds: list[Round]) -> None:
     assert hero.estimate_rate(rounds[0].without_gold(), rounds[1].without_gold()).method == "dawid_skene"
 
 
+@pytest.mark.slow
 def test_one_past_round_takes_hero3(rounds: list[Round], monkeypatch: pytest.MonkeyPatch) -> None:
     """One round would be played against nothing, or the user not hear that drift is unknown."""
     monkeypatch.setattr(choice, "replay", None)
@@ -475,6 +486,7 @@ def test_one_past_round_takes_hero3(rounds: list[Round], monkeypatch: pytest.Mon
     assert "cannot tell methods apart" in two.why
 
 
+@pytest.mark.slow
 def test_several_past_rounds_choose_the_method(rounds: list[Round]) -> None:
     """The team's own past would not be asked, or in secret."""
     found = hero.estimate_rate(rounds[0].without_gold(), rounds[1:])
@@ -492,6 +504,7 @@ def test_several_past_rounds_choose_the_method(rounds: list[Round]) -> None:
     assert "F306" not in codes(named)
 
 
+@pytest.mark.slow
 def test_a_named_method_is_never_tried(rounds: list[Round], monkeypatch: pytest.MonkeyPatch) -> None:
     """Naming the method would not save the time of the trial, or the trial would start another."""
 
@@ -567,6 +580,7 @@ def test_a_history_fitted_its_own_way_stays_with_the_method_that_uses_it(
     assert "options of its own" in found.why
 
 
+@pytest.mark.slow
 def test_groups_need_the_method_that_uses_them(rounds: list[Round]) -> None:
     """Groups of labelers would be an error because the trial chose a method without them."""
     found = hero.estimate_rate(rounds[0].without_gold(), rounds[1:], groups={"j0": "a"})
@@ -597,6 +611,7 @@ def run(*arguments: str, code: int = 0) -> Any:
     return result
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_backtest(folders: list[str]) -> None:
     """The command would show other numbers than Python, or lines that break."""
     told = run(*folders).stdout

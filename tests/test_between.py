@@ -130,6 +130,7 @@ def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[flo
     return share, float(np.sqrt(max(share * (1 - share), 0.05) / draws)), np.array(widths)
 
 
+@pytest.mark.slow
 def test_one_past_round_covers_rounds_that_drift() -> None:
     """The first evaluation after the first round would be far too sure of itself."""
     share, error, widths = coverage(1, 0.35, 30)
@@ -137,6 +138,7 @@ def test_one_past_round_covers_rounds_that_drift() -> None:
     assert widths.mean() < 0.75  # and it would say nothing at all if it were the whole range
 
 
+@pytest.mark.slow
 def test_what_gold_in_the_current_round_says_of_its_drift() -> None:
     """Gold that shows the judges to be stricter now would not correct what their other labels say."""
     past, current, _ = judged(np.random.default_rng(2), 3, drift=0.8, gold_now=0.2)
@@ -160,6 +162,7 @@ def test_what_gold_in_the_current_round_says_of_its_drift() -> None:
     assert gold_shift(blind, 0.8) == (pytest.approx([0.0]), 0.0)
 
 
+@pytest.mark.slow
 def test_gold_in_the_current_round_shortens_the_interval_and_covers() -> None:
     """A team that pays for gold in the current round would see the same wide interval, or a wrong one."""
     without, _, wide = coverage(2, 0.6, 10)
@@ -168,6 +171,7 @@ def test_gold_in_the_current_round_shortens_the_interval_and_covers() -> None:
     assert min(share, without) > 0.9 - 3 * error  # of 10 draws: .69
 
 
+@pytest.mark.slow
 def test_the_finding_says_whether_drift_is_allowed_for() -> None:
     """The report would say that drift is not in an interval that allows for it."""
     past, current, _ = judged(np.random.default_rng(3), 1, drift=0.3)
@@ -183,6 +187,7 @@ def test_the_finding_says_whether_drift_is_allowed_for() -> None:
 # ------------------------------------------------------------------------------------------------ who is compared
 
 
+@pytest.mark.slow
 def test_only_a_whole_round_by_itself_is_compared_with_history(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flagged items differ from a past round because they were flagged, and two models share their judges' drift:
     precision would be drawn to the past rate, and a difference of two models shrink."""
@@ -205,6 +210,7 @@ def test_only_a_whole_round_by_itself_is_compared_with_history(monkeypatch: pyte
     assert len(splits) > 0
 
 
+@pytest.mark.slow
 def test_replicates_without_the_past_round_are_no_error() -> None:
     """A bootstrap over few clusters would stop, or lose replicates, where no cluster of history is drawn."""
     past, current, _ = judged(np.random.default_rng(6), 1, drift=0.0, size=90)
@@ -223,6 +229,7 @@ def test_replicates_without_the_past_round_are_no_error() -> None:
     assert np.isfinite(found.interval()).all()
 
 
+@pytest.mark.slow
 def test_backtests_measure_drift_before_it_is_allowed_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """With two rounds a backtest would report less drift than there was, by the part that the estimate took off."""
     (one,), other, _ = judged(np.random.default_rng(8), 1, drift=0.5, gold_now=0.3)

@@ -80,6 +80,7 @@ def asked(current: hero.Round, past: hero.Round, options: dict[str, Any]) -> Ite
             continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("method", list(all_methods()))
 def test_every_number_stays_in_its_bounds(method: str, interval: str | None) -> None:

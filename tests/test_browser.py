@@ -18,6 +18,8 @@ import hero_eval as hero
 from hero_eval.report.making import report_of
 from hero_eval.report.pages import html
 
+pytestmark = pytest.mark.browser
+
 if SKIPPED:
     pytest.skip(SKIPPED, allow_module_level=True)
 

@@ -83,6 +83,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_chart_is_a_picture_and_a_frame(kind: str, every: dict[str, charts.Chart], tmp_path: Path) -> None:
     """A chart that draws in a notebook only, or whose numbers cannot be had, would not travel."""
@@ -108,6 +109,7 @@ def test_shapes_are_explained(kind: str, every: dict[str, charts.Chart]) -> None
     assert set(every[kind].columns[TOLD_BY_SHAPE[kind]]) <= said
 
 
+@pytest.mark.slow
 def test_png_needs_no_browser(every: dict[str, charts.Chart], tmp_path: Path) -> None:
     assert every["width"].save(tmp_path / "width.png").read_bytes().startswith(b"\x89PNG")
     assert "vega-lite" in every["width"].save(tmp_path / "width.json").read_text()
@@ -202,6 +204,7 @@ def test_the_covariate_mean_has_its_part(pair: Pair, compared: hero.Comparison) 
     assert both == pytest.approx(halves)
 
 
+@pytest.mark.slow
 def test_drift_that_nobody_measured_has_no_part(pair: Pair) -> None:
     """A bar of 0% would say that rounds do not drift, when one past round cannot tell."""
     one = hero.estimate_rate(pair.current, pair.history)
@@ -210,6 +213,7 @@ def test_drift_that_nobody_measured_has_no_part(pair: Pair) -> None:
     assert "drift between rounds is not known" in charts.width(one).svg().replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_unknown_is_not_drawn_as_a_number(compared: hero.Comparison) -> None:
     from dataclasses import replace
 
@@ -222,6 +226,7 @@ def test_unknown_is_not_drawn_as_a_number(compared: hero.Comparison) -> None:
     assert charts.width(blank).svg()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE, ids=["script", "path", "quotes", "emoji", "long"])
 def test_hostile_names_are_text(name: str, compared: hero.Comparison) -> None:
     """A labeler called <script> must not run in the page that shows it."""
@@ -268,6 +273,7 @@ def weeks() -> list[hero.Round]:
     return [hero.Round(**_tables(one), name=f"w{place}") for place, one in enumerate(rounds)]
 
 
+@pytest.mark.slow
 def test_backtest_shows_every_play(weeks: list[hero.Round]) -> None:
     """Each method on each past round, as the backtest played them."""
     played = hero.backtest(weeks, methods=["majority_vote", "hero1"])
@@ -288,6 +294,7 @@ def test_a_model_is_held_against_its_own_past() -> None:
     assert two.title == "Last seen: a 31.0% and b 51.0%"
 
 
+@pytest.mark.slow
 def test_drift_between_rounds_has_its_part_of_the_width(pair: Pair, weeks: list[hero.Round]) -> None:
     """Without it a reader would buy labels where gold in this round is what shortens the interval."""
     one = hero.estimate_rate(pair.current, weeks, method="hero3")
@@ -297,6 +304,7 @@ def test_drift_between_rounds_has_its_part_of_the_width(pair: Pair, weeks: list[
     assert "drift between rounds" in charts.width(one).svg()
 
 
+@pytest.mark.slow
 def test_labelers_over_the_rounds_of_a_store(weeks: list[hero.Round], tmp_path: Path) -> None:
     """The picture must show each round of the store once, in its order."""
     store = hero.create_store(tmp_path / "store")

@@ -60,6 +60,7 @@ def drawn() -> tuple[hero.Round, list[hero.Round]]:
     return moody(1)
 
 
+@pytest.mark.slow
 def test_a_shared_mood_is_seen_by_the_shape(
     drawn: tuple[hero.Round, list[hero.Round]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_shared_mood_is_seen_by_the_shape(
     assert f"{said.data['before'][1]:.3f} to {said.data['after'][1]:.3f}" in said.fact
 
 
+@pytest.mark.slow
 def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
     """Shapes that past gold contradicts would move every estimate the wrong way."""
     fit, evidence = levels_of(*drawn)
@@ -101,6 +103,7 @@ def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[
     assert abs(wrong.shift[0]) < 0.5 * right.shift[0]
 
 
+@pytest.mark.slow
 def test_shapes_count_only_where_they_can_be_seen(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
     """With few judges a round takes its shape from their noise, and few rounds leave nothing to hold it against."""
     current, past = drawn

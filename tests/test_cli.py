@@ -136,6 +136,7 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[by
 # Numbers: those of the Python functions
 
 
+@pytest.mark.slow
 def test_estimate_is_estimate_rate(world: World) -> None:
     """A number in a script would differ from the same number in a notebook."""
     expected = hero.estimate_rate(world.round("current"), world.round("history"))
@@ -158,6 +159,7 @@ def test_several_histories_are_pooled(world: World) -> None:
     assert strict(ask("estimate", world["current"], *paths, "--json")) == as_json(pooled.to_dict())
 
 
+@pytest.mark.slow
 def test_compare_one_round_is_compare_methods(world: World) -> None:
     """A method missing from the table would look as if it did not exist."""
     expected = hero.compare_methods(world.round("current"), world.round("history"), covariates=["x"])
@@ -178,6 +180,7 @@ def test_compare_names_methods_that_cannot_run(world: World) -> None:
     assert "has no gold" in rows[1]
 
 
+@pytest.mark.slow
 def test_compare_two_rounds_is_estimate_difference(world: World) -> None:
     """Two models would be compared as if their items and history were not shared."""
     rounds = world.round("current"), world.round("other"), world.round("history")
@@ -190,6 +193,7 @@ def test_compare_two_rounds_is_estimate_difference(world: World) -> None:
         assert f"{expected.distribution[side].value:.3f}" in told
 
 
+@pytest.mark.slow
 def test_compare_says_which_is_better_only_if_it_can(world: World) -> None:
     """A difference within the noise would be sold as progress."""
     arguments = ["compare", world["current"], world["other"], "--history", world["history"]]
@@ -206,6 +210,7 @@ def test_compare_tells_rounds_of_one_name_apart(world: World, tmp_path: Path) ->
     assert f"({tmp_path / 'history'}minus" in "".join(told.split())
 
 
+@pytest.mark.slow
 def test_winrate_is_estimate_win_rate(world: World) -> None:
     """Ties counted in another way than said would shift the winner."""
     current, history = world.round("sides-current"), world.round("sides-history")
@@ -227,6 +232,7 @@ def test_winrate_takes_names_for_the_sides(world: World) -> None:
     assert strict(ask(*arguments, *sides, "--json")) == as_json(named.to_dict())
 
 
+@pytest.mark.slow
 def test_moderation_is_estimate_moderation(world: World) -> None:
     """Precision would be read where recall was meant."""
     expected = hero.estimate_moderation(world.round("current"), world.round("history"), flag="flagged")
@@ -277,6 +283,7 @@ def test_methods_are_the_registry() -> None:
     assert all(name in told for name in all_methods())
 
 
+@pytest.mark.slow
 def test_check_tells_what_is_there(world: World) -> None:
     """A user would find out in the estimate what a glance at the data tells."""
     found = strict(ask("check", world["current"], "--history", world["history"], "--json"))
@@ -317,6 +324,7 @@ def test_study_lists_and_refuses(tmp_path: Path) -> None:
     assert "E201" in refused("study", "exp2", "--gold-rate", "0.5")
 
 
+@pytest.mark.slow
 def test_demo_explains_the_example(tmp_path: Path) -> None:
     """The first thing that a visitor runs would say something else than the library."""
     place = Path(hero.__file__).parent / "examples" / "defect"
@@ -339,6 +347,7 @@ def test_demo_explains_the_example(tmp_path: Path) -> None:
     assert json.loads((place / "about.json").read_text())["story"][:60] in report
 
 
+@pytest.mark.slow
 def test_demo_writes_only_where_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A demo that litters the folder that it is started in is not run twice."""
     monkeypatch.chdir(tmp_path)
@@ -370,6 +379,7 @@ def changes() -> list[tuple[list[str], dict[str, Any]]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(13))
 def test_options_reach_the_library(world: World, which: int) -> None:
     """An option that changes nothing is a lie."""
@@ -382,6 +392,7 @@ def test_options_reach_the_library(world: World, which: int) -> None:
     assert found != plain
 
 
+@pytest.mark.slow
 def test_positive_names_one_class_or_several(world: World) -> None:
     """The rate of the wrong stars would be reported."""
     arguments = ["estimate", world["stars-current"], "--history", world["stars-history"]]
@@ -395,6 +406,7 @@ def test_positive_names_one_class_or_several(world: World) -> None:
     assert "E203" in refused(*arguments, "--positive", "0,1,2,3,4")
 
 
+@pytest.mark.slow
 def test_positive_of_two_words(world: World) -> None:
     """Of bad and good, the share of bad would be taken for that of good."""
     arguments = ["estimate", world["words-current"], "--history", world["words-history"]]
@@ -406,6 +418,7 @@ def test_positive_of_two_words(world: World) -> None:
     assert ordered == pytest.approx(bad)
 
 
+@pytest.mark.slow
 def test_positive_of_a_moderation(world: World) -> None:
     """Precision would be that of the harmless items."""
     paths = [world["words-current"], "--history", world["words-history"], "--flag", "flagged"]
@@ -472,6 +485,7 @@ def test_what_makes_no_sense_is_refused(world: World, options: list[str], code: 
     assert told.startswith(code), told
 
 
+@pytest.mark.slow
 def test_a_gate_closes_with_its_own_exit_code(world: World) -> None:
     """A pipeline would ship a model that is only probably good enough, or take a closed gate for a broken run."""
     paths = ["estimate", world["current"], "--history", world["history"]]
@@ -525,6 +539,7 @@ def test_data_that_cannot_answer_end_with_3(world: World) -> None:
     assert "E302" in refused("estimate", world["current"], *gold, code=3)
 
 
+@pytest.mark.slow
 def test_check_ends_as_estimate_would(world: World) -> None:
     """A round would pass the check and fail in the estimate."""
     ask("check", world["current"])
@@ -640,6 +655,7 @@ def pages_of(world: World, folder: Path) -> dict[str, list[str]]:
 NAMES = tuple(pages_of(World(Path()), Path()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_text_fits_80_columns(world: World, name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Lines would break in the middle of a table."""
@@ -697,6 +713,7 @@ def test_findings_come_with_code_warnings_first(world: World) -> None:
     assert {"warning", "note"} == set(kinds)
 
 
+@pytest.mark.slow
 def test_ascii_where_nothing_else_can_be_written(world: World) -> None:
     """On a terminal of another encoding the command would fail, or print question marks."""
     result = start("compare", world["long-current"], "--history", world["long-history"], PYTHONIOENCODING="ascii")
@@ -712,6 +729,7 @@ def test_ascii_where_nothing_else_can_be_written(world: World) -> None:
     assert {row["labeler"] for row in strict(document)["labelers"]} == set(LONG)
 
 
+@pytest.mark.slow
 def test_progress_is_for_those_who_watch() -> None:
     """A log would be full of spinners; a terminal would stand still."""
     pty = pytest.importorskip("pty")
@@ -731,6 +749,7 @@ def test_progress_is_for_those_who_watch() -> None:
     assert told.startswith("cell")
 
 
+@pytest.mark.slow
 def test_the_process_ends_as_it_should(world: World) -> None:
     """What holds in the test runner might not hold for the installed command."""
     good = start("estimate", world["current"], "--history", world["history"], "--json", FORCE_COLOR="1")
@@ -744,6 +763,7 @@ def test_the_process_ends_as_it_should(world: World) -> None:
     assert start("--version").stdout.decode().strip() == f"hero-eval {hero.__version__}"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes end differently there")
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_reader_that_leaves_is_no_error(world: World, options: list[str]) -> None:
@@ -760,6 +780,7 @@ def test_a_reader_that_leaves_is_no_error(world: World, options: list[str]) -> N
 # Help
 
 
+@pytest.mark.slow
 def test_help_is_fast_and_loads_nothing_heavy() -> None:
     """Every look at the help would cost a second."""
     code = (

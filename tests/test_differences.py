@@ -57,6 +57,7 @@ def learned(seed: int, common: float, own: float, n_batches: int = 5, n_each: in
     return learn_shared_drift(seen, batch, no_drift(10))
 
 
+@pytest.mark.slow
 def test_past_pairs_tell_shared_drift_from_own() -> None:
     """Labels that were all read too kindly in one week would make every comparison of that week look unsure."""
     together, apart = learned(1, 1.0, 0.0), learned(2, 0.0, 1.0)
@@ -116,6 +117,7 @@ def test_gold_of_the_current_rounds_leaves_less_drift() -> None:
     assert pair_variance(seen, seen, along, False) == pytest.approx(pair_variance(free, free, along, False) / 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("common", "own", "batches"), [(0.8, 0.2, (5, 2)), (0.0, 0.8, (1, 6)), (0.0, 0.8, (5, 2))])
 def test_differences_of_drifts_are_covered(common: float, own: float, batches: tuple[int, int]) -> None:
     """Intervals of differences would hold the truth less often than they say, with drift shared or own.
@@ -256,6 +258,7 @@ def answered() -> dict[str, Any]:
     return {**found, "default": hero.estimate_difference(a, b, fitted), "back": hero.estimate_difference(b, a, fitted)}
 
 
+@pytest.mark.slow
 def test_a_difference_is_that_of_the_rates_beside_it(answered: dict[str, Any]) -> None:
     """A headline would say 5 points where the two rates under it differ by 7."""
     for found in answered.values():
@@ -285,6 +288,7 @@ def test_the_order_of_the_models_only_turns_the_sign(answered: dict[str, Any]) -
     assert back.interval() == pytest.approx(tuple(-end for end in reversed(there.interval())), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_one_past_round_leaves_hero3() -> None:
     """A single past round would be split into pairs, or be played without a history."""
     a, b, *past = models(2, 3)
@@ -293,6 +297,7 @@ def test_one_past_round_leaves_hero3() -> None:
     assert found.why == "one past round has gold: drift is unknown"
 
 
+@pytest.mark.slow
 def test_naming_the_usual_interval_changes_no_method(answered: dict[str, Any]) -> None:
     """Asking for the interval that is the default would change the number that it is about."""
     a, b, *past = models(1)
@@ -301,6 +306,7 @@ def test_naming_the_usual_interval_changes_no_method(answered: dict[str, Any]) -
     assert named.value == pytest.approx(answered["default"].value, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_what_nothing_shows_of_shared_drift_is_said() -> None:
     """A history of unrelated rounds would pass for one that shows what two models share."""
     a, b, *past = models(3)
@@ -327,6 +333,7 @@ def renamed(one: Round, prefix: str) -> Round:
     return Round(*tables(one, prefix), classes=list(CLASSES), name=one.name)
 
 
+@pytest.mark.slow
 def test_past_pairs_with_all_their_gold_are_played() -> None:
     """A team with plenty of gold would never learn which method is best for its comparisons."""
     a, b, *past = models(4, 6, 100, 100)
@@ -341,6 +348,7 @@ def test_past_pairs_with_all_their_gold_are_played() -> None:
     assert named.interval() == found.interval()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("better", "worse"), [("hero1", "hero3"), ("hero3", "hero1")])
 def test_the_method_that_past_pairs_speak_for_answers(monkeypatch: Any, better: str, worse: str) -> None:
     """The trial would be shown, and its outcome ignored."""
@@ -356,6 +364,7 @@ def test_the_method_that_past_pairs_speak_for_answers(monkeypatch: Any, better: 
     assert found.value == found.distribution["a"].value - found.distribution["b"].value
 
 
+@pytest.mark.slow
 def test_the_command_compares_as_the_library_does(tmp_path: Path) -> None:
     """The command would name another method, or another number, than the library."""
     for one in models(5, 4, 60, 20):

@@ -48,6 +48,7 @@ def prose_of(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.numbers
 @named(run_blocks.PAGES)
 def test_examples_print_what_is_shown(page: Path) -> None:
@@ -81,6 +82,7 @@ class TestRunBlocks:
         page = "```console\n$ hero check nowhere\n$ echo $?\n0\n```\n"
         assert run_blocks.refresh(page) == page.replace("0", "2")
 
+    @pytest.mark.slow
     def test_runs_commands_of_a_shell(self) -> None:
         page = "```console\n$ hero methods --json | head -n 1\n[\n```\n"
         assert run_blocks.refresh(page) == page.replace("\n[\n", "\n{\n")
@@ -106,6 +108,7 @@ def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, 
     assert markers.replaced(text, sections()) == text, f"bring it up to date: python docs/{script}.py"
 
 
+@pytest.mark.slow
 @pytest.mark.numbers
 @pytest.mark.parametrize("name", [*make_pictures.PICTURES_BY_NAME, *make_pictures.CHARTS])
 def test_pictures_show_the_numbers_of_today(name: str) -> None:
@@ -113,6 +116,7 @@ def test_pictures_show_the_numbers_of_today(name: str) -> None:
     assert make_pictures.is_fresh(name), "bring it up to date: python docs/make_pictures.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["methods.svg", "chart-methods.svg"])
 def test_pictures_of_other_numbers_are_noticed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the pictures would hold whatever they show."""
@@ -203,6 +207,7 @@ class TestMethodPage:
         methods = {row["method"] for row in make_results.rows_of(study)}
         assert methods >= ({"hero1", "hero2"} if study == "coverage" else set(make_results.METHODS))
 
+    @pytest.mark.slow
     @pytest.mark.numbers
     def test_results_can_be_had_again(self) -> None:
         """One cell run anew: the files in docs/results are what the code gives now."""
@@ -212,6 +217,7 @@ class TestMethodPage:
             numbers = [name for name, value in new.items() if isinstance(value, float)]
             assert [new[name] for name in numbers] == pytest.approx([float(old[name]) for name in numbers], abs=1e-6)
 
+    @pytest.mark.slow
     def test_limits_can_be_measured_again(self) -> None:
         """A few draws of each kind fall where the files say."""
         for position, situation in enumerate(measure_limits.SITUATIONS):
@@ -265,6 +271,7 @@ def test_pages_use_the_words_of_the_project(page: Path) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["rate_from_files.py", "paired_difference.py"])
 def test_example_scripts_run(script: str) -> None:
     done = subprocess.run(
@@ -278,6 +285,7 @@ def test_example_scripts_run(script: str) -> None:
     assert len(done.stdout.splitlines()) >= 3
 
 
+@pytest.mark.slow
 def test_example_script_refuses_what_is_wrong(tmp_path: Path) -> None:
     place = str(ROOT / "examples" / "rate_from_files.py")
     done = subprocess.run(

@@ -80,6 +80,7 @@ WITH_EXAMPLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.numbers
 @pytest.mark.parametrize("name", WITH_EXAMPLE)
 def test_examples_run(name: str) -> None:

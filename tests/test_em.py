@@ -17,6 +17,7 @@ from hero_eval.studies.designs import EXPERIMENTS, draw
 pytestmark = pytest.mark.numbers
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans(), st.sampled_from([1e-3, 0.05]))
 def test_likelihood_never_falls(seed: int, n_classes: int, accelerate: bool, clip: float) -> None:
@@ -44,6 +45,7 @@ def test_tracked_likelihood_is_the_one_of_the_model() -> None:
     assert fit.report.log_likelihood == pytest.approx(slow, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", ["exp1-small", "exp1-large"])
 def test_acceleration_ends_at_the_same_maximum_sooner(study: str) -> None:
     """Acceleration would trade the answer for speed, or not be faster."""

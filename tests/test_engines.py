@@ -93,6 +93,7 @@ def opened(folders: dict[str, Path]) -> Callable[[str, str], Round]:
 Opened = Callable[[str, str], Round]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("form", ["", " in one"])
 def test_patterns_are_those_of_a_count_by_hand(engine: str, form: str, opened: Opened) -> None:
@@ -121,6 +122,7 @@ def known_codes(estimate: hero.Estimate) -> set[str]:
     return {finding.code for finding in estimate.findings} - {"F108", "F110", "F112", "F205", "F206"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", OTHERS)
 @pytest.mark.parametrize(("method", "covariates"), METHODS, ids=str)
 def test_estimates_are_those_of_memory(engine: str, method: str, covariates: list[str] | None, opened: Opened) -> None:
@@ -149,6 +151,7 @@ def test_a_small_round_goes_with_a_large_one(
     np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "covariates"), [("duckdb", None), ("duckdb", ["x"]), ("spark", ["x"])], ids=str)
 def test_strangers_are_set_aside_alike(engine: str, covariates: list[str] | None, tmp_path: Path) -> None:
     """Labels by labelers that history never saw would count, or items that only they labelled."""
@@ -169,6 +172,7 @@ def test_strangers_are_set_aside_alike(engine: str, covariates: list[str] | None
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", OTHERS)
 def test_three_classes(engine: str, tmp_path: Path) -> None:
     """Ratings and win rates would be counted wrongly."""
@@ -187,6 +191,7 @@ def test_three_classes(engine: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_the_bootstrap_runs_on_counts(engine: str, folders: dict[str, Path]) -> None:
     """Weights of patterns must be drawn as those of items are, else the spread is not that of the data."""
@@ -197,6 +202,7 @@ def test_the_bootstrap_runs_on_counts(engine: str, folders: dict[str, Path]) -> 
     assert widths[0] == pytest.approx(widths[1], rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engines", [("duckdb",) * 3, ("memory", "memory", "duckdb")], ids="-".join)
 def test_the_bootstrap_of_several_rounds_runs_on_counts(
     engines: tuple[str, ...], folders: dict[str, Path], past_paths: list[Path]
@@ -218,6 +224,7 @@ def past_paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [write(base / f"week{week}", small_tables(20 + week, prefix=f"w{week}-")) for week in range(4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engines", [("duckdb",) * 4, ("memory", "duckdb", "memory", "duckdb")], ids="-".join)
 def test_a_backtest_of_counts_is_that_of_memory(engines: tuple[str, ...], past_paths: list[Path]) -> None:
     """Which method suits a platform's data could be asked of small rounds only."""
@@ -235,6 +242,7 @@ def test_a_backtest_of_counts_is_that_of_memory(engines: tuple[str, ...], past_p
     assert there.best == here.best
 
 
+@pytest.mark.slow
 def test_a_backtest_of_counts_takes_covariates(past_paths: list[Path]) -> None:
     """hero2 of a large round would be left out, or one method that needs items would stop all."""
     here, there = (
@@ -281,6 +289,7 @@ def test_bad_input_has_its_code_on_duckdb(bad: BadInput, tmp_path: Path) -> None
     assert caught.value.code == bad.code, str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", OTHERS)
 def test_repeats_are_dropped_and_noted(engine: str, tmp_path: Path) -> None:
     """An export that was concatenated with itself would count its labels twice."""
@@ -405,6 +414,7 @@ def test_keys_tell_who_labelled_twice(n_labelers: int, n_answers: int, seed: int
     assert once == (len(set(labelers.tolist())) == len(labelers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", OTHERS)
 def test_more_labelers_than_keys_hold(engine: str, tmp_path: Path) -> None:
     """A platform with hundreds of labelers would be refused, or counted wrongly."""
@@ -502,6 +512,7 @@ def test_tallies_add_up(seeds: list[int]) -> None:
     assert whole.n_labels == sum(one.n_labels for one in rounds)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_each_time(folders: dict[str, Path]) -> None:
     """Two runs of one call would differ in the last digits."""
     made = set()
@@ -529,6 +540,7 @@ def many(tmp_path: Path) -> tuple[Path, Path]:
     return write(tmp_path / "c", now), write(tmp_path / "h", past)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "steps"), [("duckdb", 40), ("spark", 2)])
 def test_em_by_passes_is_em_in_memory(
     engine: str, steps: int, many: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch

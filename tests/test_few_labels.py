@@ -55,6 +55,7 @@ def pool_history(seed: int, n_labelers: int = 40, n_items: int = 300) -> Pattern
 # ------------------------------------------------------------------------------------------ the bias and its finding
 
 
+@pytest.mark.slow
 def test_a_bias_beyond_the_interval_is_named_and_mended() -> None:
     """A platform with many occasional labelers would report a rate that its own interval excludes, without a word, or
     be advised something that does not help."""
@@ -75,6 +76,7 @@ def test_a_bias_beyond_the_interval_is_named_and_mended() -> None:
     assert abs(np.mean(steadied)) < 1.0
 
 
+@pytest.mark.slow
 def test_hero3_is_not_led_astray_by_few_labels() -> None:
     """The method that the finding names would be as wrong as the one that it warns of."""
     history, current = pool_round(200, 50, 0.3, 0.05, seed=3), pool_round(200, 50, 0.4, 0.0, seed=103)

@@ -25,6 +25,7 @@ sys.path.remove(str(BENCHMARKS))
 LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label": [1, 0, 1, 1]}
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     deadline=None,

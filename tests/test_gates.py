@@ -264,6 +264,7 @@ class TestWords:
         )
 
 
+@pytest.mark.slow
 def test_a_report_has_the_verdict(no_positive: list[str], tmp_path: Path) -> None:
     """What is sent to those who decide would say less than what stopped the pipeline."""
     asked = ["report", no_positive[0], "--method", "majority_vote", "--fail-above", "0.9", "--output"]

@@ -176,6 +176,7 @@ def test_routing_scores_are_those_of_a_logistic_model() -> None:
     assert routing_scores(known, share, np.ones((80, 1)))[1] == 0
 
 
+@pytest.mark.slow
 def test_routing_weights_make_each_part_stand_for_all() -> None:
     """Gold of items that were sure to have it would count as if they were the typical ones."""
     rng = np.random.default_rng(7)
@@ -202,6 +203,7 @@ def test_guards_alarm(situation: Any) -> None:
     assert outcomes[:, position].mean() > 0.5
 
 
+@pytest.mark.slow
 def test_guards_are_quiet_where_all_holds() -> None:
     """Alarms that come always are read never."""
     cell = GuardCell(PAPER, SITUATIONS[0])

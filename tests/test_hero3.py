@@ -184,6 +184,7 @@ def test_likelihood_is_that_of_the_slow_twin(n_classes: int, n_covariates: int, 
         assert shares == pytest.approx(np.array([j.sum(axis=0) / j.sum() for j in joints]), abs=1e-9)
 
 
+@pytest.mark.slow
 @BOTH_SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 1])
@@ -231,6 +232,7 @@ def judged_rounds(rng: np.random.Generator, shared: float, n_past: int = 6) -> t
     return rounds[:-1], rounds[-1], rate
 
 
+@pytest.mark.slow
 def test_rates_are_not_pulled_to_history_by_shared_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model much better than its forerunners would be told to be only a little better."""
     slopes = {}
@@ -262,6 +264,7 @@ def test_the_likelihood_climbs(n_levels: int) -> None:
 # ------------------------------------------------------------------------------------------------ derivatives
 
 
+@pytest.mark.slow
 @BOTH_SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 2])
@@ -321,6 +324,7 @@ def test_many_parameters_are_solved_as_few_are(monkeypatch: pytest.MonkeyPatch) 
     assert LevelInformation(fit).solve(right) == pytest.approx(dense, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.slow
 @BOTH_SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 1])
@@ -349,6 +353,7 @@ def test_influence_is_the_refitted_derivative(
             assert slope == pytest.approx(claimed[item], rel=0.02, abs=0.01 * np.abs(claimed).max())
 
 
+@pytest.mark.slow
 @CLASSES
 def test_influence_is_the_refitted_derivative_with_one_past_round(
     n_classes: int, monkeypatch: pytest.MonkeyPatch
@@ -597,6 +602,7 @@ def test_strangers_are_less_sure_than_known_labelers(team: Team) -> None:
     assert strange.std_error > 1.05 * known.std_error
 
 
+@pytest.mark.slow
 def test_groups_tell_what_a_stranger_is_like() -> None:
     """A new labeler would be taken for an average one although its vendor is known to be another kind."""
     rng = np.random.default_rng(8)
@@ -622,6 +628,7 @@ def test_groups_tell_what_a_stranger_is_like() -> None:
 # ------------------------------------------------------------------------------------------------ drift
 
 
+@pytest.mark.slow
 def test_rounds_that_drift_widen_the_interval() -> None:
     """Reliability that moves from round to round would leave the interval as short as if it stood still."""
     rates = (0.4, 0.6, 0.5, 0.55, 0.45, 0.5)
@@ -659,6 +666,7 @@ def test_two_rounds_of_one_name_drift_apart(team: Team) -> None:
 # ------------------------------------------------------------------------------------------------ simulation
 
 
+@pytest.mark.slow
 def test_labelers_that_err_together_bias_it_far_less() -> None:
     """Errors that labelers share would pass for agreement, as they do in HERO-1."""
     docs = Path(__file__).resolve().parent.parent / "docs"

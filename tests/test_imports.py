@@ -343,6 +343,7 @@ def test_duplicate_ids_that_contradict_are_refused(tmp_path: Path) -> None:
     assert read_export(path).n_items == 12
 
 
+@pytest.mark.slow
 def test_a_line_without_an_end(tmp_path: Path) -> None:
     """A broken file of five gigabytes would fill the memory. (It is sparse: the disk holds a few bytes of it.)"""
     path = tmp_path / "huge.jsonl"
@@ -412,6 +413,7 @@ def test_compressed_lines_and_paths(tmp_path: Path) -> None:
         assert caught.value.code in ("E101", "E103")
 
 
+@pytest.mark.slow
 def test_labels_are_not_python_objects(tmp_path: Path) -> None:
     """A large export would take the memory of a Python object a label."""
     import resource

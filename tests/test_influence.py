@@ -62,6 +62,7 @@ def refit_slope(name: str, evidence: Evidence, side: str, item: int) -> np.ndarr
     return (moved[0] - moved[1]) / (2 * step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ["majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2"])
 def test_influence_is_the_refitted_derivative(name: str, n_classes: int) -> None:

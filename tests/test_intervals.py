@@ -76,6 +76,7 @@ def test_nothing_known_is_the_whole_range() -> None:
     assert touching.quantile(0.025) < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_and_two_sided_agree(kind: str) -> None:
     """A release gate would decide otherwise than the interval on the page."""
@@ -89,6 +90,7 @@ def test_one_and_two_sided_agree(kind: str) -> None:
     assert wider[0] < found.interval(0.95)[0] < found.interval(0.95)[1] < wider[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_two_classes_mirror_each_other(kind: str) -> None:
     """The defect rate and the rate without defects would have intervals that do not fit together."""
@@ -110,6 +112,7 @@ def test_kinds_agree_where_gold_is_plenty() -> None:
     assert np.diff(plain("paper").interval())[0] < width
 
 
+@pytest.mark.slow
 def test_bootstrap_and_influence_agree_on_the_error() -> None:
     """One of the two engines would be wrong about the spread of the estimate."""
     design = replace(GOOD, n_current=1500, n_history=3000)
@@ -120,6 +123,7 @@ def test_bootstrap_and_influence_agree_on_the_error() -> None:
     assert ratio == pytest.approx(1.0, abs=0.03 + 2 / np.sqrt(2000))  # 3%, and twice the Monte Carlo error
 
 
+@pytest.mark.slow
 def test_bootstrap_is_the_same_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two machines would give two intervals for the same seed."""
     first = plain("bootstrap", FEW).interval()
@@ -129,6 +133,7 @@ def test_bootstrap_is_the_same_for_any_number_of_threads(monkeypatch: pytest.Mon
     assert estimate("bootstrap", replicates=FEW, seed=5).interval() != first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["difference", "moderation", "hero2", "majority_vote", "cluster"])
 def test_the_bootstrap_serves_every_target(target: str) -> None:
     """An option would work for rates and fail for the other questions."""
@@ -240,6 +245,7 @@ class TestSafeRegion:
         with pytest.raises(hero.HeroError, match="weighted"):
             hero.estimate_rate(current, pair.history, interval="profile")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["exp1-small gold 0.02", "moderation", "eight repeats"])
     def test_coverage_of_the_defaults(self, name: str) -> None:
         """A 95% interval would not hold what it says (the full study has a thousand replications a cell)."""
@@ -290,6 +296,7 @@ class TestClusters:
 
 
 class TestGroups:
+    @pytest.mark.slow
     def test_each_group_is_estimated_apart(self) -> None:
         """A subgroup's rate would borrow from the others, or its interval not hold together with theirs."""
         pair = draw_pair(3, LARGE)
@@ -307,6 +314,7 @@ class TestGroups:
         assert "F503" in [finding.code for finding in family.findings]
         assert stats.norm.ppf(0.5 + each / 2) > 1.96
 
+    @pytest.mark.slow
     def test_all_intervals_hold_together(self) -> None:
         """With ten groups one interval in two would miss, though 95% was promised for all."""
         together = []
@@ -344,6 +352,7 @@ def test_best_constant_score_of_normal_errors() -> None:
 class TestShrinkage:
     """Pseudo-answers from the pool, for histories with scarce gold; off unless asked for."""
 
+    @pytest.mark.slow
     def test_it_moves_labelers_to_the_pool(self) -> None:
         """The option would change nothing, or the wrong thing."""
         pair = draw_pair(2, replace(SMALL, gold_rate=0.05))
@@ -353,6 +362,7 @@ class TestShrinkage:
         assert spread[2] < 0.02
         assert hero.estimate_rate(pair.current, plain).value == hero.estimate_rate(pair.current, pair.history).value
 
+    @pytest.mark.slow
     def test_it_steadies_an_estimate_on_scarce_gold(self) -> None:
         """The prior would cost accuracy where it is meant to help: RMSE over 80 draws with about 7 gold items."""
         design = replace(SMALL, gold_rate=0.02)

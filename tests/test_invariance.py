@@ -94,6 +94,7 @@ def test_swapping_keeps_a_partial_overlap(method: str) -> None:
 # Names and order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [GOOD, LARGE], ids=lambda design: design.name)
 @pytest.mark.parametrize("method", METHODS)
 def test_renaming_changes_nothing(method: str, design: Design) -> None:
@@ -340,6 +341,7 @@ def test_the_other_class_has_the_rest(pair: Pair, method: str, where: str) -> No
 # History in parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [GOOD, LARGE], ids=lambda design: design.name)
 @pytest.mark.parametrize("method", ["gold_proportion", "hero1", "hero2"])
 def test_splitting_history_changes_nothing(method: str, design: Design) -> None:
@@ -385,6 +387,7 @@ def test_a_fitted_reliability_keeps_its_options(pair: Pair) -> None:
     assert rough.value != plain.value
 
 
+@pytest.mark.slow
 def test_a_fitted_reliability_serves_differences() -> None:
     """Two models could not be compared over a history that is fitted already."""
     a, b, history = two_models(5)

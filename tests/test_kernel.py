@@ -42,6 +42,7 @@ def by_plain_code(patterns: Patterns, latent: Latent) -> tuple[np.ndarray, np.nd
     return patterns.to_cells(expected), expected.sum(axis=0), float(patterns.counts @ by_row)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.sampled_from([(2, [0, 1]), (2, [0, 0, 1, 1]), (3, [0, 1, 2])]), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_a_pass_is_the_plain_step(seed: int, kind: tuple[int, list[int]], weighted: bool) -> None:
@@ -78,6 +79,7 @@ def test_extreme_likelihoods_stay_finite() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state_class", [[0, 1], [0, 0, 1]], ids=str)
 def test_threads_do_not_change_the_bytes(state_class: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same data would give other digits on another machine."""
@@ -106,6 +108,7 @@ def test_a_fit_by_the_kernel_is_the_plain_fit(monkeypatch: pytest.MonkeyPatch) -
     assert np.diff(report.path).min() > -1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=10, deadline=None)
 def test_what_the_others_show_is_the_same_by_the_kernel(seed: int, weighted: bool) -> None:

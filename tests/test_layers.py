@@ -183,6 +183,7 @@ def test_errors_load_nothing_heavy() -> None:
     assert _after("from hero_eval import HeroError, Finding, InputError, SupportError") == []
 
 
+@pytest.mark.slow
 def test_a_small_estimate_loads_what_it_uses() -> None:
     """The first estimate of a small round would wait for engines, charts and solvers that it never calls."""
     code = (

@@ -85,6 +85,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_notebook_shows_a_page(kind: str, results: dict[str, Any]) -> None:
     """A result at the end of a cell would be a line of text, and its findings would go unread."""
@@ -134,6 +135,7 @@ def test_without_jinja_the_text_is_shown(kind: str, results: dict[str, Any], mon
     assert read.text == " ".join(repr(results[kind]).split())
 
 
+@pytest.mark.slow
 @pytest.mark.numbers
 def test_the_example_notebook_shows_what_it_keeps(tmp_path: Path) -> None:
     """A reader of the notebook would see numbers that the code no longer gives, or a cell that fails."""

@@ -37,6 +37,7 @@ def asked(environment: dict[str, str]) -> tuple[list[str], list[str], str | None
     return features, blas, cpu, hashed
 
 
+@pytest.mark.slow
 def test_the_variables_take_effect() -> None:
     """The lane would run the same tests in the same way a second time, and find nothing."""
     wanted = other_processor.environment()

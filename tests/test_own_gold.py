@@ -60,6 +60,7 @@ def alone(seed: int, **of: Any) -> Round:
 # ---------------------------------------------------------------------------------------- the default
 
 
+@pytest.mark.slow
 def test_a_first_file_is_read_by_its_own_gold() -> None:
     """79 golds in a file without history were ignored, and labelers who err together made .52 of .375."""
     covered, off = 0, []
@@ -109,6 +110,7 @@ def test_every_method_with_gold_uses_the_rounds_own(method: str) -> None:
     assert "F105" not in codes(found)
 
 
+@pytest.mark.slow
 def test_intervals_cover() -> None:
     """An interval of 95% that is right much less often, where labelers err together."""
     held = {"ppi": 0, "balanced": 0}
@@ -231,6 +233,7 @@ def test_gold_that_contradicts_the_model_is_believed(monkeypatch: pytest.MonkeyP
     assert "F220" in codes(found)
 
 
+@pytest.mark.slow
 def test_gold_that_agrees_says_nothing() -> None:
     """A warning in every round would be read in none."""
     for seed in range(200, 206):
@@ -319,6 +322,7 @@ def test_powered_means_are_those_of_the_twin(n_classes: int, seed: int) -> None:
     assert (power > 0.2) == (seed != 0)
 
 
+@pytest.mark.slow
 def test_known_probabilities_of_gold_are_used() -> None:
     """Gold that went to items with a "1" would call most items positive."""
     values = {"known": [], "unsaid": []}
@@ -386,6 +390,7 @@ def test_three_classes_have_three_rates() -> None:
         assert found.value == each["B"].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ppi", None])
 def test_other_questions_use_the_gold_too(method: str | None) -> None:
     """A difference, a share of flags or a bootstrap would fail, or forget the gold."""
@@ -400,6 +405,7 @@ def test_other_questions_use_the_gold_too(method: str | None) -> None:
     assert 0.2 < found.prevalence.value < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["hero1", "hero3", "ppi", "balanced"])
 def test_bootstrap_agrees(method: str) -> None:
     one = alone(18, n_items=150)
@@ -410,6 +416,7 @@ def test_bootstrap_agrees(method: str) -> None:
     assert 0.6 < (high - low) / np.subtract(*usual.interval()[::-1]) < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ppi", "balanced"])
 def test_replicates_without_gold_know_nothing(method: str) -> None:
     """Items drawn again may all lack gold; that must not count as a rate of 0, nor end in a division by 0."""
@@ -457,6 +464,7 @@ def test_the_command_tells_where_gold_is(folder: Path) -> None:
     assert (document["method"], document["n_gold_current"]) == ("ppi", 79)
 
 
+@pytest.mark.slow
 def test_check_knows_the_methods(folder: Path) -> None:
     run = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["check", str(folder), "--json"])
     document = json.loads(run.stdout)

@@ -54,6 +54,7 @@ LARGE = {design.gold_rate: design for design in EXPERIMENTS["exp1-large"]}
 SPREAD = {design.concentration: design for design in EXPERIMENTS["exp2"] if design.gold_rate == 0.10}
 
 
+@pytest.mark.slow
 def test_majority_bias_does_not_move_with_the_gold_rate() -> None:
     """Majority vote would seem to learn from gold, which it never sees."""
     low, high = of(LARGE[0.05], "majority_vote"), of(LARGE[0.10], "majority_vote")
@@ -62,6 +63,7 @@ def test_majority_bias_does_not_move_with_the_gold_rate() -> None:
     assert low.mean() > 0.15  # and it is large: high sensitivity, poor specificity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("designs", [SMALL, LARGE], ids=["small", "large"])
 def test_hero1_beats_gold_proportions_at_every_gold_rate(designs: dict[float, Design]) -> None:
     """Using the rows without gold would not pay."""
@@ -85,6 +87,7 @@ def test_hero2_is_no_worse_with_an_informative_covariate() -> None:
     assert mean < error
 
 
+@pytest.mark.slow
 def test_hero2_is_hero1_with_a_useless_covariate() -> None:
     """A covariate that says nothing would change the answer."""
     useless = replace(LARGE[0.10], slope=0.0)
@@ -93,6 +96,7 @@ def test_hero2_is_hero1_with_a_useless_covariate() -> None:
     assert np.abs(first - second).mean() < 0.15 * rmse(first)
 
 
+@pytest.mark.slow
 def test_majority_worsens_as_labelers_differ_while_hero_does_not() -> None:
     """Heterogeneous labelers would hurt HERO as they hurt the vote."""
     alike, unlike = SPREAD[150.0], SPREAD[3.0]
@@ -106,6 +110,7 @@ def test_majority_worsens_as_labelers_differ_while_hero_does_not() -> None:
         assert mean < 3 * error
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_an_independent_implementation() -> None:
     """Our HERO would be another method than the paper's: RMSE as measured elsewhere, within 3 Monte Carlo errors."""
     for design, hero1, hero2 in (

@@ -60,6 +60,7 @@ def test_a_class_never_seen_may_come() -> None:
     assert 0.05 < found.high[1] < 0.9
 
 
+@pytest.mark.slow
 def test_the_interval_covers() -> None:
     """The baseline would be a straw man, or too timid to be compared with."""
     rng = np.random.default_rng(4)

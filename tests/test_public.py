@@ -318,6 +318,7 @@ def test_covariates_that_are_all_dropped_leave_hero1(pair: Pair) -> None:
     assert (estimate.value, estimate.std_error) == pytest.approx((plain.value, plain.std_error), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_missing_values_are_told_and_do_little() -> None:
     """A tenth of missing values would throw the estimate off, or go unsaid."""
     moved = []
@@ -357,6 +358,7 @@ def test_a_covariate_that_moved_is_told_and_avoided(pair: Pair) -> None:
     assert (left.value, left.std_error) == pytest.approx((hero1.value, hero1.std_error), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_covariate_that_stayed_is_used() -> None:
     """Chance differences would be called a shift, and covariates never be used."""
     false = 0
@@ -512,6 +514,7 @@ def calls(pair: Pair) -> dict[str, Callable[[dict[str, Any]], Any]]:
 OPTIONS = [(name, option) for name, target in TARGETS.items() for option in keywords(target)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "option"), OPTIONS, ids=lambda of: of)
 def test_every_option_changes_the_result(
     target: str, option: str, calls: dict[str, Callable[[dict[str, Any]], Any]]
@@ -740,6 +743,7 @@ def results(pair: Pair) -> dict[str, Any]:
 KINDS = ("rate", "hero2", "vote", "difference", "nominal", "moderation", "comparison", "unfinished")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_are_strict_json(pair: Pair, kind: str) -> None:
     """Readers of the JSON, which knows no NaN, would fail on it."""
@@ -755,12 +759,14 @@ def test_one_step_is_strict_json(pair: Pair) -> None:
     json.dumps(estimate.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_data_give_the_same_bytes(pair: Pair, kind: str) -> None:
     """Two runs on the same data would differ."""
     assert json.dumps(results(pair)[kind].to_dict()) == json.dumps(results(pair)[kind].to_dict())
 
 
+@pytest.mark.slow
 def test_other_processes_give_the_same_bytes() -> None:
     """The order of a Python set, which differs between processes, would show in the result."""
     program = (
@@ -799,6 +805,7 @@ def test_a_rate_shows_what_it_is(pair: Pair) -> None:
 # How results look
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_is_one_line(pair: Pair, kind: str) -> None:
     """A result at the prompt would fill the screen."""
@@ -816,6 +823,7 @@ def test_names_with_line_breaks_stay_on_one_line() -> None:
 EVIL = "<script>alert('x')</script>"
 
 
+@pytest.mark.slow
 def test_html_shows_hostile_names_as_text() -> None:
     """A name taken from the data would run as a script in the reader's notebook."""
     rng = np.random.default_rng(11)
@@ -853,6 +861,7 @@ def test_html_shows_hostile_names_as_text() -> None:
     assert "F104" in shown[1]._repr_html_()
 
 
+@pytest.mark.slow
 def test_html_of_an_unknown_number(pair: Pair) -> None:
     """A result without a number could not be shown, or would be shown as one."""
     page = results(pair)["nominal"]._repr_html_()
@@ -863,6 +872,7 @@ def test_html_of_an_unknown_number(pair: Pair) -> None:
 # Keeping results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_survive_pickling(pair: Pair, kind: str) -> None:
     """Results could not be sent between processes or kept in a cache."""
@@ -938,6 +948,7 @@ def test_the_papers_interval_is_the_shorter_one(pair: Pair, method: str) -> None
     )
 
 
+@pytest.mark.slow
 def test_intervals_stay_within_their_range() -> None:
     """A rate's interval would reach below 0 or above 1."""
     for seed in range(10):
@@ -1017,6 +1028,7 @@ def test_an_estimate_comes_in_the_library_of_its_round(pair: Pair) -> None:
     assert len(part.to_frame("pandas")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rate", "hero2", "vote", "difference", "nominal"])
 def test_a_summary_tells_all(pair: Pair, kind: str) -> None:
     """The text would leave out the number, its interval, the method or a finding."""
@@ -1034,6 +1046,7 @@ def test_a_summary_tells_all(pair: Pair, kind: str) -> None:
         assert f"{estimate.value:.4f}" in together
 
 
+@pytest.mark.slow
 def test_a_summary_is_what_the_terminal_shows() -> None:
     """Text from Python and text from the command would tell the same estimate in two ways."""
     from importlib.resources import files

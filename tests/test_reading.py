@@ -229,6 +229,7 @@ def test_quoted_fields_survive(tmp_path: Path) -> None:
     assert read_round(tmp_path).texts("prompt") == ['one,\ntwo "three"', "é"]
 
 
+@pytest.mark.slow
 def test_a_long_file_cut_short_is_noticed(tmp_path: Path) -> None:
     """Half of a download would pass as the whole round."""
     rows = [["item", "labeler", "label"], *([f"item {i}", f"labeler {i * i % 97}", str(i % 2)] for i in range(200_000))]
@@ -238,6 +239,7 @@ def test_a_long_file_cut_short_is_noticed(tmp_path: Path) -> None:
         read_round(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_file_cut_short_is_said_with_a_single_thread(tmp_path: Path) -> None:
     """Where there is one processor, some versions of pyarrow would wait forever: `make test-lowest` has one of them."""
     rows = [["item", "labeler", "label"], *([f"item {i}", f"labeler {i * i % 97}", str(i % 2)] for i in range(200_000))]
@@ -294,6 +296,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rows=ROWS, seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_row_order_changes_nothing(rows: list[tuple[int, str, str | None]], seed: int) -> None:

@@ -122,6 +122,7 @@ def test_whole_folders_are_read(folder: str) -> None:
     assert "round" in whole.column_names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SETS)
 def test_errors_are_those_measured_elsewhere(name: str, method: str) -> None:
@@ -138,6 +139,7 @@ def test_errors_are_those_measured_elsewhere(name: str, method: str) -> None:
         assert found == pytest.approx(expected, abs=0.001 + 3 * spread * (1 + 1 / len(SEEDS)) ** 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_every_method_answers_on_real_rounds(name: str) -> None:
     """A method would fail, or answer with no number and no word, on data as they are."""
@@ -152,6 +154,7 @@ def test_every_method_answers_on_real_rounds(name: str) -> None:
             json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tqa v1", "tqa v2"])
 def test_judges_that_err_together_mislead_hero3_less(name: str) -> None:
     """On real judges, who share their mistakes, the method made for them would do no better than the paper's."""
@@ -163,6 +166,7 @@ def test_judges_that_err_together_mislead_hero3_less(name: str) -> None:
     assert of_hero3 < 0.75 * of_hero1
 
 
+@pytest.mark.slow
 def test_drift_between_versions_runs() -> None:
     """Judging the new version's answers by the old one's judges, a team's usual case, would fail."""
     folder = data_folder()

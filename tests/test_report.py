@@ -49,6 +49,7 @@ def page(estimate: hero.Estimate, tmp_path_factory: pytest.TempPathFactory) -> s
     return estimate.report(tmp_path_factory.mktemp("report") / "rate.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_says_everything(page: str, estimate: hero.Estimate, pair: Pair) -> None:
     read = Read(page)
     low, high = (f"{100 * end:.1f}%" for end in estimate.interval())
@@ -76,10 +77,12 @@ def test_the_page_needs_nobody(page: str) -> None:
     assert "@media print" in page
 
 
+@pytest.mark.slow
 def test_same_estimate_same_bytes(page: str, estimate: hero.Estimate) -> None:
     assert html(report_of(estimate)) == page
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text() -> None:
     names = [HOSTILE, "../../etc/passwd", "'\"&|`", "😀", "y" * 10_000]
     drawn = draw_pair(5, labelers=[*names, *(f"j{place}" for place in range(5, 10))])
@@ -104,6 +107,7 @@ def test_markdown_and_json_say_the_same(estimate: hero.Estimate, tmp_path: Path)
     assert all(one["action"] for one in found["findings"])
 
 
+@pytest.mark.slow
 def test_a_difference_names_both_models(pair: Pair) -> None:
     result = hero.estimate_difference(pair.current, pair.history, pair.history, method="hero1")
     read = Read(html(report_of(result, names=("new", HOSTILE))))
@@ -116,6 +120,7 @@ def test_a_difference_names_both_models(pair: Pair) -> None:
         assert f"{100 * chance:.1f}%" in told
 
 
+@pytest.mark.slow
 def test_more_classes_and_no_named_one() -> None:
     """Without a positive class there is no headline, but the report still comes."""
     rng = np.random.default_rng(4)
@@ -136,6 +141,7 @@ def test_without_history_there_is_no_section_on_labelers(pair: Pair) -> None:
     assert "could not answer" in read.text
 
 
+@pytest.mark.slow
 def test_a_large_report_stays_small() -> None:
     """100,000 items and 500 labelers: the file must open at once and fit into a mail."""
     rng = np.random.default_rng(8)
@@ -158,6 +164,7 @@ def test_a_large_report_stays_small() -> None:
     assert len(found.labelers) == min(n_labelers, MOST_LABELERS)
 
 
+@pytest.mark.slow
 def test_a_round_that_stays_in_its_files_has_a_report(tmp_path: Path) -> None:
     """Who has too many labels for the memory is who needs the report most."""
     current = hero.read_round(EXAMPLE / "current", engine="duckdb")
@@ -174,6 +181,7 @@ def run(*words: str) -> Any:
     return CliRunner().invoke(app, list(words))
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_is_asked(tmp_path: Path) -> None:
     place = tmp_path / "may.html"
     done = run("report", str(EXAMPLE / "current"), "--history", str(EXAMPLE / "history"), "--output", str(place))
@@ -182,6 +190,7 @@ def test_the_command_writes_what_it_is_asked(tmp_path: Path) -> None:
     assert str(EXAMPLE) not in place.read_text(encoding="utf-8"), "a folder of this machine is told to everybody"
 
 
+@pytest.mark.slow
 def test_the_command_compares_two(tmp_path: Path) -> None:
     place, current, past = tmp_path / "two.md", str(EXAMPLE / "current"), str(EXAMPLE / "history")
     done = run("report", current, past, "--history", past, "--output", str(place))
@@ -189,6 +198,7 @@ def test_the_command_compares_two(tmp_path: Path) -> None:
     assert "current minus history" in place.read_text() or "Models side by side" in place.read_text()
 
 
+@pytest.mark.slow
 def test_the_command_reports_on_a_stored_round(tmp_path: Path) -> None:
     store = hero.create_store(tmp_path / "store")
     store.add(EXAMPLE / "history", round="2026-w45", question="defect")
@@ -200,6 +210,7 @@ def test_the_command_reports_on_a_stored_round(tmp_path: Path) -> None:
     assert f"hero reproduce {made['estimate']}" in place.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code"),
     [

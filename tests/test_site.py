@@ -54,6 +54,7 @@ def outside(place: str) -> bool:
     return bool(re.match(r"(?:[a-z]+:)?//", place.strip(), flags=re.IGNORECASE))
 
 
+@pytest.mark.slow
 def test_every_page_is_there(site: Path) -> None:
     """A page that is written but not on the site is not read."""
     assert not [name for name in PAGES if not (site / f"{name}.html").exists()]

@@ -12,6 +12,8 @@ import pytest
 from browsing import SKIPPED, asked_for, chromium, look_as, serious
 from site_builder import build_site, served_folder
 
+pytestmark = pytest.mark.browser
+
 if SKIPPED:
     pytest.skip(SKIPPED, allow_module_level=True)
 

@@ -110,6 +110,7 @@ def test_files_and_store_give_the_same_round(store: Store, name: str) -> None:
     same(hero.read_round(EXAMPLE / name), store.round(name))
 
 
+@pytest.mark.slow
 def test_a_stored_estimate_is_that_of_the_files(store: Store) -> None:
     store.add(EXAMPLE / "history", round="2026-w45")
     store.add(EXAMPLE / "current", round="2026-w46")
@@ -149,6 +150,7 @@ def test_a_url_of_a_folder_is_that_folder(tmp_path: Path) -> None:
     assert store.path == str(tmp_path / "a store")
 
 
+@pytest.mark.slow
 def test_a_url_is_a_place_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores in an object store would go another way than those in folders, untested."""
     monkeypatch.setattr("hero_eval.store.delta.Place.is_local", False)
@@ -479,6 +481,7 @@ def test_the_store_as_it_was(store: Store) -> None:
     assert sorted(seen) == ["r0", "r1"]
 
 
+@pytest.mark.slow
 def test_reproduce_gives_the_same_bytes_after_twenty_more_rounds(store: Store) -> None:
     """A number in a report of last year could not be explained."""
     for number in range(3):
@@ -508,6 +511,7 @@ def test_reproduce_gives_the_same_bytes_after_twenty_more_rounds(store: Store) -
     assert len(store.estimates()) == len(made) + 1
 
 
+@pytest.mark.slow
 def test_what_does_not_come_out_the_same_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     add(store, "a", 1, question="q")
     add(store, "b", 2)
@@ -522,6 +526,7 @@ def test_what_does_not_come_out_the_same_is_said(store: Store, monkeypatch: pyte
     assert refused(lambda: store.reproduce("zzz")).code == "E407"
 
 
+@pytest.mark.slow
 def test_an_estimate_is_recorded_once(store: Store) -> None:
     add(store, "a", 1, question="q")
     add(store, "b", 2)
@@ -550,6 +555,7 @@ def test_duckdb_reads_the_files(store: Store) -> None:
     assert con.execute(query).fetchall() == [("b", store.round("b").n_labels)]
 
 
+@pytest.mark.slow
 def test_reading_one_round_reads_only_its_files(store: Store) -> None:
     for number in range(5):
         add(store, f"r{number}", number, question="q")
@@ -631,6 +637,7 @@ except hero.HeroError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(store: Store) -> None:
     """Half a round would be left behind. (A limit on the file size stands in for a disk that is full.)"""
     add(store, "a", 1, question="q")
@@ -668,6 +675,7 @@ for call in changes:
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_folder_can_be_read() -> None:
     """A place that others may only look at would be of no use to them, or be changed. (Root writes everywhere.)"""
     above = Path(tempfile.mkdtemp(prefix="hero-read-only-"))
@@ -736,6 +744,7 @@ def at_once(store: Store, tmp_path: Path, names: list[str]) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 def test_eight_writers_of_different_rounds(store: Store, tmp_path: Path) -> None:
     """A round would be lost because somebody else wrote at the same moment."""
     names = [f"r{number}" for number in range(8)]
@@ -746,6 +755,7 @@ def test_eight_writers_of_different_rounds(store: Store, tmp_path: Path) -> None
     assert [row.version for row in store.log().rows] == list(range(1, 9))
 
 
+@pytest.mark.slow
 def test_two_writers_of_one_round(store: Store, tmp_path: Path) -> None:
     """The second would overwrite the first, or be mixed into it, without a word."""
     said = sorted(at_once(store, tmp_path, ["r", "r"]), reverse=True)
@@ -756,6 +766,7 @@ def test_two_writers_of_one_round(store: Store, tmp_path: Path) -> None:
     assert store.round("r").n_items == 60
 
 
+@pytest.mark.slow
 def test_many_small_changes_are_put_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """After years every command would open thousands of files."""
     monkeypatch.setattr("hero_eval.store.commits.SMALL_FILES", 8)
@@ -770,6 +781,7 @@ def test_many_small_changes_are_put_together(store: Store, monkeypatch: pytest.M
     assert hero.open_store(store.path, version=1).rounds()[0].action == "add"
 
 
+@pytest.mark.slow
 def test_writers_that_are_killed(tmp_path: Path) -> None:
     """Half a round would be left after a crash. `python tests/crash_store.py --kills 200` is the long form."""
     script = Path(__file__).parent / "crash_store.py"

@@ -48,6 +48,7 @@ def test_rounds_are_listed(place: Path) -> None:
     assert listed("--store", str(place / "hero-store")) == listed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["environment", "hero.toml", "pyproject.toml"])
 def test_the_store_may_be_named_elsewhere(place: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "hero-store").rename(place / "elsewhere")
@@ -62,6 +63,7 @@ def test_the_store_may_be_named_elsewhere(place: Path, how: str, monkeypatch: py
     assert len(listed()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_an_estimate_is_recorded_and_made_again() -> None:
     """The bytes in a report could not be had again."""
@@ -84,6 +86,7 @@ def test_an_estimate_is_recorded_and_made_again() -> None:
     assert "questions  defect" in ask("show")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_the_other_questions_can_be_asked_of_the_store() -> None:
     ask("add", str(EXAMPLE / "current"), "--round", "2026-w47", "--model", "v8")
@@ -93,6 +96,7 @@ def test_the_other_questions_can_be_asked_of_the_store() -> None:
     assert ask("reproduce", told["made_from"]["estimate"][:8]) == json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
+@pytest.mark.slow
 def test_gates_work_on_the_store(place: Path) -> None:
     done = start("estimate", "--round", "2026-w46", "--fail-above", "0.1", "--store", str(place / "hero-store"))
     assert done.returncode == 4
@@ -129,6 +133,7 @@ def test_late_gold_and_removal(place: Path) -> None:
     assert listed()[1]["gold"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_import_shows_first_and_changes_nothing() -> None:
     before = listed()
@@ -145,6 +150,7 @@ def test_import_shows_first_and_changes_nothing() -> None:
     assert strict(ask("show", "ls", "--json"))["labeler_identities"][2]["kind"] == "judge"
 
 
+@pytest.mark.slow
 def test_a_damaged_import_leaves_the_store_alone(place: Path) -> None:
     before = listed()
     (place / "cut.json").write_bytes((EXPORTS / "label_studio.json").read_bytes()[:5000])
@@ -155,6 +161,7 @@ def test_a_damaged_import_leaves_the_store_alone(place: Path) -> None:
 # Configuration
 
 
+@pytest.mark.slow
 def test_defaults_come_from_a_file(place: Path) -> None:
     frame = hero.read_round(EXAMPLE / "current")
     rows = {"task": frame.item_ids[frame.label_item], "who": np.array(frame.labelers)[frame.label_labeler]}
@@ -172,12 +179,14 @@ def test_defaults_come_from_a_file(place: Path) -> None:
     assert strict(ask("estimate", "own.csv", "--level", "0.5", "--json"))["interval"]["level"] == 0.5
 
 
+@pytest.mark.slow
 def test_history_may_be_a_default(place: Path) -> None:
     ask("add", str(EXAMPLE / "history"), "--round", "2026-w44", "--model", "v5")
     (place / "hero.toml").write_text('history = { models = ["v5"] }\n', encoding="utf-8")
     assert strict(ask("estimate", "--round", "2026-w46", "--json"))["made_from"]["history"] == ["2026-w44"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "mentions"),
     [
@@ -210,6 +219,7 @@ def test_shell_completion_is_there(shell: str) -> None:
     assert b"_HERO_COMPLETE" in shown.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_round_names_are_completed() -> None:
     environment = {**os.environ, "_HERO_COMPLETE": "complete_bash", "COMP_WORDS": "hero show 2026", "COMP_CWORD": "2"}
@@ -223,6 +233,7 @@ def test_round_names_are_completed() -> None:
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+@pytest.mark.slow
 def test_the_release_gate_of_the_examples(tmp_path: Path) -> None:
     for name, call in (("hero", '-m hero_eval.cli.main "$@"'), ("python", '"$@"')):
         (tmp_path / name).write_text(f"#!/bin/sh\nexec {sys.executable} {call}\n", encoding="utf-8")
@@ -241,6 +252,7 @@ def test_the_release_gate_of_the_examples(tmp_path: Path) -> None:
     assert strict((tmp_path / "estimate.json").read_text(encoding="utf-8"))["target"] == "rate"
 
 
+@pytest.mark.slow
 def test_the_notebook_of_the_examples_runs() -> None:
     cells = json.loads((EXAMPLES / "store_notebook.ipynb").read_text(encoding="utf-8"))["cells"]
     names: dict[str, Any] = {}
@@ -253,6 +265,7 @@ def test_the_notebook_of_the_examples_runs() -> None:
 # Labelers over time
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_labelers_over_time() -> None:
     told = strict(ask("labelers", "--over-time", "--json"))
@@ -286,6 +299,7 @@ def test_drift_is_flagged_and_only_that() -> None:
     assert len(found.points) == 4 * 3 * 2
 
 
+@pytest.mark.slow
 def test_flags_are_rare_when_nobody_drifts() -> None:
     """With many labelers somebody would always look as if drifting."""
     flagged = sum(bool(reliability_over_time(drifting(seed, 0.0)).findings) for seed in range(20))

@@ -125,6 +125,7 @@ def rounds(draw: Any) -> Round:
     return made
 
 
+@pytest.mark.slow
 @given(before=rounds())
 @settings(
     max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
@@ -189,6 +190,7 @@ def test_missing_gold_is_noticed(late: Store) -> None:
     assert not again.check().is_whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["labels", "gold", "items", "labelers", "rounds", "estimates"])
 @pytest.mark.parametrize("how", ["lost", "empty", "blank", "without its rows"])
 def test_the_last_commit_of_a_table_is_noticed(late: Store, table: str, how: str) -> None:
@@ -241,6 +243,7 @@ def test_bad_json_in_the_log_is_an_error_of_ours(late: Store, column: str) -> No
     assert refused_by(lambda: late.read(broken)).code == "E406"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", range(8))
 def test_a_copy_taken_while_somebody_adds_is_whole_or_refused(store: Store, tmp_path: Path, between: int) -> None:
     """A backup would miss the gold of a round that it holds."""
@@ -262,6 +265,7 @@ def test_a_copy_taken_while_somebody_adds_is_whole_or_refused(store: Store, tmp_
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_damage_is_said_or_does_not_matter(seed: int) -> None:
     """`python benchmarks/store_damage.py --cases 400` is the long form."""
@@ -273,6 +277,7 @@ def test_damage_is_said_or_does_not_matter(seed: int) -> None:
 # Losses of power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", list(store_power.CHANGES))
 def test_a_loss_of_power_leaves_all_or_nothing(change: str) -> None:
     """`python benchmarks/store_power.py` plays one after every write."""
@@ -373,6 +378,7 @@ def test_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option
     assert strict(ask("rounds", "--json"))["rounds"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [False, True])
 def test_recorded_is_said_of_what_is_recorded(late: Store, monkeypatch: pytest.MonkeyPatch, as_json: bool) -> None:
     """The page would name a record that was never written."""
@@ -393,6 +399,7 @@ def test_recorded_is_said_of_what_is_recorded(late: Store, monkeypatch: pytest.M
     assert "hero reproduce" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("call", [("rounds",), ("rounds", "--json"), ("--help",), ("show", "nothing")])
 def test_output_that_cannot_be_written_is_said(late: Store, call: tuple[str, ...]) -> None:
@@ -410,6 +417,7 @@ def test_output_that_cannot_be_written_is_said(late: Store, call: tuple[str, ...
     assert (b"E213" in done.stderr) == (call != ("show", "nothing"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_command_that_can_say_nothing_ends_as_it_should(late: Store) -> None:
     """A script would take a full disk for a mistake of the program."""
@@ -426,6 +434,7 @@ def test_a_command_that_can_say_nothing_ends_as_it_should(late: Store) -> None:
 # Checking and compacting
 
 
+@pytest.mark.slow
 def test_the_commands_check_and_compact(late: Store) -> None:
     told = ask("store", "check", "--store", late.path)
     assert "is whole" in told
@@ -444,6 +453,7 @@ def test_the_store_of_a_configuration_is_checked(late: Store, tmp_path: Path, mo
     assert "is whole" in ask("store", "check")
 
 
+@pytest.mark.slow
 def test_compacting_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version, an estimate or a row that somebody cites would be gone with the small files."""
     monkeypatch.setattr("hero_eval.store.commits.SMALL_FILES", 4)
@@ -472,6 +482,7 @@ def test_compacting_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert store.check().is_whole
 
 
+@pytest.mark.slow
 def test_a_commit_cannot_hide_behind_a_checkpoint(store: Store) -> None:
     """A writer that was slow would take the number of a commit that was cleaned up, and its round be lost."""
     from hero_eval.store import commits
@@ -486,6 +497,7 @@ def test_a_commit_cannot_hide_behind_a_checkpoint(store: Store) -> None:
     assert delta.list_log(store.place, "rounds") == listed
 
 
+@pytest.mark.slow
 def test_many_rounds_are_read_from_tables_opened_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a history would take a minute, of which the labels are a second."""
     import deltalake
@@ -532,6 +544,7 @@ def old(tmp_path: Path) -> Store:
     return hero.open_store(tmp_path / "format-1")
 
 
+@pytest.mark.slow
 def test_a_store_of_format_1_is_read_and_grows_on(old: Store) -> None:
     """A team would lose its history by updating."""
     from test_store import parts

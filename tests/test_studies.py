@@ -15,6 +15,7 @@ from hero_eval.studies.designs import EXPERIMENTS
 from hero_eval.studies.run import STUDIES, cells_of, run_study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", ["exp1-small", "defect", "safety"])
 def test_processes_do_not_change_a_byte(study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A study run on another machine would give other numbers."""
@@ -54,6 +55,7 @@ def test_every_study_has_its_cells() -> None:
             cells_of(**wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_case_studies_tell_the_papers_story() -> None:
     """The twins would not show what they are there to show: the vote far off, HERO near."""
     rows = {row["method"]: row for row in run_study("defect", replications=40, gold_rates=(0.1,)).rows}

@@ -93,6 +93,7 @@ def test_never_wrong_is_kept_off_certainty() -> None:
     assert frame.loc["j0", "specificity"] == pytest.approx(0.999, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", WITH_GOLD)
 def test_more_gold_is_surer(method: str) -> None:
     """Buying more gold would not pay, or the interval would not show that it did."""
@@ -130,6 +131,7 @@ def test_a_perfect_labeler_alone_is_its_mean() -> None:
     assert estimate.value == pytest.approx((now.mean() - 0.001) / 0.998, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_coin_flippers_change_little() -> None:
     """A few careless labelers in the pool would spoil the estimate."""
     moved, spread = [], []
@@ -153,6 +155,7 @@ def test_coin_flippers_change_little() -> None:
 # Agreement with the truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", WITH_GOLD)
 def test_a_rate_is_right_on_average(method: str) -> None:
     """Every rate would be off in the same direction."""
@@ -183,6 +186,7 @@ def test_unanimous_labels_leave_the_doubt_of_their_number(method: str, positive:
     assert estimate.std_error > 0.005
 
 
+@pytest.mark.slow
 def test_rare_defects_are_covered() -> None:
     """Teams with a good model would be told a defect rate that excludes the true one most of the time."""
     rng = np.random.default_rng(7)
@@ -282,6 +286,7 @@ def test_pairing_sharpens_a_difference(method: str) -> None:
     assert paired.std_error < 0.95 * math.hypot(*apart)
 
 
+@pytest.mark.slow
 def test_a_shared_history_sharpens_a_difference() -> None:
     """An error of the reliabilities, common to both models, would be counted as if it fell on one of them."""
     models = two_models(2, together=0.0)
@@ -304,6 +309,7 @@ def test_a_model_does_not_differ_from_itself(method: str) -> None:
         assert "F106" not in codes(difference)
 
 
+@pytest.mark.slow
 def test_a_model_does_not_differ_from_itself_by_bootstrap() -> None:
     """Comparing a round with itself would end in numpy's complaint about ambiguous truth."""
     models = two_models(3)
@@ -311,6 +317,7 @@ def test_a_model_does_not_differ_from_itself_by_bootstrap() -> None:
     assert difference.interval() == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_difference_is_that_of_the_rates() -> None:
     """The headline would not follow from the two rates shown beside it."""
     models = two_models(4)
@@ -336,6 +343,7 @@ def test_unanimous_models_leave_the_doubt_of_their_number(method: str) -> None:
     assert "F302" in codes(difference)
 
 
+@pytest.mark.slow
 def test_items_without_a_partner_are_told() -> None:
     """A comparison of mostly different items would pass for a paired one."""
     models = two_models(5)
@@ -347,6 +355,7 @@ def test_items_without_a_partner_are_told() -> None:
     assert partial.n_items == 500
 
 
+@pytest.mark.slow
 def test_a_difference_asks_both_models_the_same() -> None:
     """With the positive class named in one round only, a rate would be subtracted from a mean score."""
     rng = np.random.default_rng(11)
@@ -380,6 +389,7 @@ def test_a_positive_class_named_by_one_model_is_enough() -> None:
     assert named.value == pytest.approx(plain.value, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_differences_are_covered() -> None:
     """The 95% interval of a comparison would hold the true difference far less, or far more, often."""
     made = [two_models(seed) for seed in range(50)]
@@ -465,6 +475,7 @@ def test_ties_count_half_or_apart() -> None:
     assert own.std_error == pytest.approx(shares["A"].std_error, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_win_rates_are_right_on_average() -> None:
     """Side-by-side results would lean to one model."""
     made = [duel(seed) for seed in range(50)]
@@ -536,6 +547,7 @@ def test_unclear_sides_are_refused(names: list[str], given: dict[str, str]) -> N
 FLAG = {"flag": "flagged"}
 
 
+@pytest.mark.slow
 def test_moderation_figures_hang_together() -> None:
     """Precision, recall, prevalence and F1 of one table would contradict each other."""
     for seed in range(5):
@@ -595,6 +607,7 @@ def moderated(weights: bool) -> dict[str, list[Estimate]]:
 FIGURES = ("prevalence", "precision", "recall", "f1", "flagged_share")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_weights_undo_unequal_sampling(name: str) -> None:
     """Labelling flagged items more often, as teams do, would bias prevalence and recall."""
@@ -607,6 +620,7 @@ def test_weights_undo_unequal_sampling(name: str) -> None:
     assert abs(np.mean([one.std_error for one in found]) / spread - 1) <= 3 * 0.09
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["prevalence", "recall", "flagged_share"])
 def test_without_weights_unequal_sampling_shows(name: str) -> None:
     """The test above would prove nothing: the bias that weights undo would not be there."""
@@ -728,6 +742,7 @@ def test_a_distribution_adds_up(method: str) -> None:
     assert estimate.bounds == (1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_top_box_is_the_sum_of_its_classes(method: str) -> None:
     """The share of 4s and 5s would not be the sum of the two."""
@@ -739,6 +754,7 @@ def test_a_top_box_is_the_sum_of_its_classes(method: str) -> None:
     assert box.what == "rate of '4' or '5'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", ["5", 5, [4, 5]], ids=["text", "number", "numbers"])
 def test_a_class_may_be_named_as_a_number(positive: Any) -> None:
     """positive=5 would end in a Python error where positive="5" works."""
@@ -747,6 +763,7 @@ def test_a_class_may_be_named_as_a_number(positive: Any) -> None:
     assert named.value == hero.estimate_rate(*ratings(), positive=text).value
 
 
+@pytest.mark.slow
 def test_scores_can_be_given() -> None:
     """Ratings by name (bad, fair, good) could not be averaged."""
     mean = hero.estimate_rate(*ratings()).mean_score
@@ -757,6 +774,7 @@ def test_scores_can_be_given() -> None:
     assert tenths.std_error == pytest.approx(mean.std_error / 10, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_ratings_are_right_on_average() -> None:
     """Mean scores and shares of ratings would lean to one side."""
     rates = np.array([0.1, 0.2, 0.3, 0.4])

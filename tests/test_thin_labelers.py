@@ -29,6 +29,7 @@ def crowd(
     return round_of(labels[:, used], gold if golds else None, prefix=prefix, labelers=names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_labelers", "per_item", "golds"), [(300, 1, 300), (1_000, 1, 300), (1_000, 3, 300), (300, 1, 30)]
 )
@@ -127,6 +128,7 @@ def rare_rounds(seed: int) -> tuple[Round, Round, float]:
     return past, now, rate
 
 
+@pytest.mark.slow
 def test_a_class_that_no_gold_shows_is_not_ruled_out() -> None:
     """A gate would open on a guess: 60 golds without a positive were read as "between 0 and .05" for a truth of .1."""
     for seed in range(6):

@@ -144,6 +144,7 @@ def test_two_easy_rounds_of_the_same_prompts_are_not_taken_for_one() -> None:
     assert "F114" not in codes(hero.estimate_rate(hero.Round(**tables_of(first)), [past], method="hero1"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*all_methods(), None])
 def test_a_round_does_not_differ_from_itself(method: str | None) -> None:
     pair = draw_pair(1)

@@ -83,6 +83,7 @@ def test_gold_proportion(case: Case) -> None:
     assert all_methods()["gold_proportion"].run(case.evidence()).rates == pytest.approx(slow, abs=1e-6)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(CASES)
 def test_dawid_skene(case: Case) -> None:
@@ -95,6 +96,7 @@ def test_dawid_skene(case: Case) -> None:
     assert fit.rates == pytest.approx(slow, abs=1e-5)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(CASES)
 def test_hero1(case: Case) -> None:
@@ -110,6 +112,7 @@ def test_hero1(case: Case) -> None:
     assert all_methods()["hero1"].run(case.evidence()).rates == pytest.approx(slow, abs=1e-6)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(CASES, st.sampled_from([0.0, 0.0, 0.3]))
 def test_hero2(case: Case, penalty: float) -> None:

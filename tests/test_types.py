@@ -42,6 +42,7 @@ SLIPS = {
 }
 
 
+@pytest.mark.slow
 def test_right_calls_pass_and_slips_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelled or mistyped option would be found when the program runs, at night."""
     file = tmp_path / "calls.py"

@@ -17,6 +17,8 @@ from browsing import MISSING, SKIPPED, asked_for, chromium, look_as, serious
 from web_server import PATIENCE, page_when_there, served
 from web_store import SCRIPT, add_hostile, answers, csv_of, fill
 
+pytestmark = pytest.mark.browser
+
 if SKIPPED:
     pytest.skip(SKIPPED, allow_module_level=True)
 
