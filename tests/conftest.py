@@ -19,3 +19,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 def pair() -> Pair:
     """A current round and its history with good labelers, gold and a covariate x."""
     return draw_pair(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever starts Spark is slow."""
+    for item in items:
+        if "[spark" in item.name or "-spark" in item.name:
+            item.add_marker(pytest.mark.slow)

@@ -269,6 +269,7 @@ def test_a_difference_is_that_of_the_rates_beside_it(answered: dict[str, Any]) -
         assert low <= found.value <= high
 
 
+@pytest.mark.slow
 def test_pairs_that_cannot_tell_leave_hero3(answered: dict[str, Any]) -> None:
     """With little gold the method of a comparison would be left to chance, or nobody would know why it was taken."""
     default = answered["default"]

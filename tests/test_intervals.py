@@ -103,6 +103,7 @@ def test_the_two_classes_mirror_each_other(kind: str) -> None:
     assert asked.interval() == (pytest.approx(1 - high, abs=2e-3), pytest.approx(1 - low, abs=2e-3))
 
 
+@pytest.mark.slow
 def test_kinds_agree_where_gold_is_plenty() -> None:
     """The kinds of interval would tell different stories on data that leave no doubt."""
     influence, profiled, drawn = (plain(kind) for kind in KINDS[:3])

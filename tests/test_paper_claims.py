@@ -76,6 +76,7 @@ def test_hero1_beats_gold_proportions_at_every_gold_rate(designs: dict[float, De
     assert gains[0] == max(gains)  # most where gold is scarcest
 
 
+@pytest.mark.slow
 def test_hero2_is_no_worse_with_an_informative_covariate() -> None:
     """The control variate would add noise instead of taking it away."""
     for rate in (0.05, 0.10):

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from site_builder import ROOT, build_site
 
+pytestmark = pytest.mark.slow  # a server or a site is made first
+
 DOCS = ROOT / "docs"
 PAGES = ("index", "contributing", "changelog", *sorted(page.stem for page in DOCS.glob("*.md")))
 LOADS = {
@@ -54,7 +56,6 @@ def outside(place: str) -> bool:
     return bool(re.match(r"(?:[a-z]+:)?//", place.strip(), flags=re.IGNORECASE))
 
 
-@pytest.mark.slow
 def test_every_page_is_there(site: Path) -> None:
     """A page that is written but not on the site is not read."""
     assert not [name for name in PAGES if not (site / f"{name}.html").exists()]

@@ -29,6 +29,8 @@ from hero_eval.web.settings import Settings
 from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
 from hero_eval.web.work import Order, Results, Work
 
+pytestmark = pytest.mark.slow  # a server or a site is made first
+
 TOKEN = "0123456789abcdef0123"
 PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/work", "/api")
 
@@ -71,7 +73,6 @@ def form_token(page: str) -> str:
 # What is shown
 
 
-@pytest.mark.slow
 def test_a_round_says_what_the_library_says(site: httpx.Client, place: Path) -> None:
     """The page would show another number than `hero estimate --round`, and nobody could say which holds."""
     found = when_there(site, "/api/v1/round/result", params={"name": "2026-w46"}).json()
@@ -101,7 +102,6 @@ def test_what_was_estimated_is_recorded_and_listed(site: httpx.Client, place: Pa
     assert recorded.result.value == found["estimate"]["value"]
 
 
-@pytest.mark.slow
 def test_other_options_are_other_numbers(site: httpx.Client) -> None:
     """The form below a result would change nothing."""
     asked = {"name": "2026-w46", "method": "majority_vote", "level": 0.8}
@@ -112,7 +112,6 @@ def test_other_options_are_other_numbers(site: httpx.Client) -> None:
     assert "80% interval" in page
 
 
-@pytest.mark.slow
 def test_a_round_has_one_number(site: httpx.Client, place: Path) -> None:
     """A round showed 33.5% on one page and 37.1% on another."""
     found = when_there(site, "/api/v1/models", params={"baseline": "2026-w44"}).json()
@@ -175,7 +174,6 @@ def test_labelers_show_who_drifts(site: httpx.Client) -> None:
     assert "▲ drifts" in page
 
 
-@pytest.mark.slow
 def test_the_backtest_is_the_librarys(site: httpx.Client, place: Path) -> None:
     """The page would recommend another method than `hero.backtest`."""
     found = when_there(site, "/api/v1/backtest").json()
@@ -242,7 +240,6 @@ def test_a_view_reads_no_labels(site: httpx.Client, place: Path) -> None:
         os.rename(place / "elsewhere", place / "labels")
 
 
-@pytest.mark.slow
 def test_a_change_of_the_store_is_seen_at_once(site: httpx.Client, place: Path) -> None:
     """The page would go on showing numbers of yesterday's labels; or forget all of them for one new round."""
     store = hero.open_store(place)
@@ -439,7 +436,6 @@ def test_without_the_token_nothing_is_seen(locked: httpx.Client) -> None:
     assert locked.get("/api/v1/rounds", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
-@pytest.mark.slow
 def test_logging_in_and_out(locked: httpx.Client) -> None:
     """People could not come in by a browser, or stay in when they leave."""
     page = locked.get("/login?next=/models").text
@@ -475,7 +471,6 @@ def send(client: Any, name: str, body: bytes | str, **about: str) -> Any:
     return client.post("/api/v1/uploads", files={"file": (name, body)}, data=data)
 
 
-@pytest.mark.slow
 def test_a_file_is_shown_then_added(site: httpx.Client, place: Path) -> None:
     """A team could not get its rounds in, or would not see beforehand what it adds."""
     store = hero.open_store(place)
@@ -506,7 +501,6 @@ def test_a_file_is_shown_then_added(site: httpx.Client, place: Path) -> None:
     assert store.find("2020-w01").gold == gold.num_rows
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "body", "about", "code"),
     [
@@ -628,7 +622,6 @@ def test_only_so_many_uploads_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 # Hostile names
 
 
-@pytest.mark.slow
 def test_hostile_names_are_text_and_files_stay_in_the_store(site: httpx.Client, place: Path) -> None:
     """Whoever names a labeler, an item, a round or a model could run a script, or write somewhere else."""
     around = sorted(path.name for path in (*place.parent.iterdir(), *place.parent.parent.iterdir()))
@@ -661,7 +654,6 @@ def wait(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path) -> None:
     """Two people who open a page would wait twice as long; a process out of memory would end the server's work."""
     hero.create_store(tmp_path / "store")

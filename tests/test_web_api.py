@@ -22,6 +22,8 @@ from web_store import HOSTILE, SCRIPT, answers
 import hero_eval as hero
 from hero_eval.web.settings import Settings
 
+pytestmark = pytest.mark.slow  # a server or a site is made first
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 CALLS = [
     ("GET", "/api/v1/store"),
@@ -87,7 +89,6 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         yield Api(client.get("/api/openapi.json").json(), str(client.base_url).rstrip("/"))
 
 
-@pytest.mark.slow
 def test_every_call_is_tried(api: Api) -> None:
     """A new call would be held against nothing."""
     described = [(one.ok().method.upper(), one.ok().path) for one in api.schema.get_all_operations()]
@@ -97,7 +98,6 @@ def test_every_call_is_tried(api: Api) -> None:
             assert {"404", "422", "401", "403"} <= set(call["responses"])
 
 
-@pytest.mark.slow
 def test_what_is_there_is_as_described(api: Api) -> None:
     """Results would not fit the types that programs were generated from."""
     assert api.ask("GET", "/api/v1/store").json()["rounds"] == 2
@@ -115,7 +115,6 @@ def test_what_is_there_is_as_described(api: Api) -> None:
         assert api.ask("GET", "/api/v1/job", query={"id": one["id"]}).json()["id"] == one["id"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "path", "mode"),
     [

@@ -37,6 +37,8 @@ from hero_eval.web.settings import MEGABYTE, Settings
 from hero_eval.web.turns import Turns
 from hero_eval.web.work import Order, Work
 
+pytestmark = pytest.mark.slow  # a server or a site is made first
+
 TOKEN = "0123456789abcdef0123"
 LABELS = b"item,labeler,label\np001,ann,1\np002,ann,0\n"
 
@@ -169,7 +171,6 @@ def swollen_csv() -> bytes:
     return gzip.compress(b"item,labeler,label,note\n" + b"".join(rows))
 
 
-@pytest.mark.slow
 def test_who_skips_the_preview_is_checked_all_the_same(site: httpx.Client, place: Path) -> None:
     """The check of a file would be left out by leaving out the look at it."""
     before = hero.open_store(place).version
@@ -250,7 +251,6 @@ def bounded() -> Iterator[Callable[..., Work]]:
     scratch.close()
 
 
-@pytest.mark.slow
 def test_what_swells_after_it_was_measured_meets_a_limit(
     place: Path, tmp_path: Path, bounded: Callable[..., Work]
 ) -> None:
@@ -292,7 +292,6 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.slow
 def test_work_has_a_time(place: Path, stuck: Path, bounded: Callable[..., Work]) -> None:
     """One file would keep a process busy for ever."""
     desk = bounded(seconds=2.0)
@@ -305,7 +304,6 @@ def test_work_has_a_time(place: Path, stuck: Path, bounded: Callable[..., Work])
     assert job.problems[0].message == "Reading stuck.csv: it was stopped after 2 s."
 
 
-@pytest.mark.slow
 def test_an_upload_holds_up_no_view_and_can_be_stopped(place: Path, stuck: Path, bounded: Callable[..., Work]) -> None:
     """A single file would keep everybody from their estimates, and throwing it away would change nothing."""
     desk = bounded()
@@ -428,7 +426,6 @@ def test_many_who_say_little_starve_nobody(site: httpx.Client) -> None:
             one.close()
 
 
-@pytest.mark.slow
 def test_a_head_must_come_in_time(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that never asks anything would be held for ever."""
     monkeypatch.setattr(gate, "HEAD_SECONDS", 1.0)
@@ -470,7 +467,6 @@ def test_who_has_most_connections_loses_the_idle_ones(place: Path, monkeypatch: 
             one.close()
 
 
-@pytest.mark.slow
 def test_stalled_uploads_make_room(site: httpx.Client) -> None:
     """Four uploads that never end would keep out all others."""
     stalled = [stalled_upload(site) for _ in range(4)]
@@ -482,7 +478,6 @@ def test_stalled_uploads_make_room(site: httpx.Client) -> None:
             one.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [("IDLE_SECONDS", 1.0, "nothing came"), ("GRACE", 1.0, "kB came"), ("UPLOAD_SECONDS", 1.0, "took more than")],
@@ -502,7 +497,6 @@ def test_a_body_must_come_in_time(
         assert b"connection: close" in answer.lower()
 
 
-@pytest.mark.slow
 def test_one_client_cannot_take_all_threads(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever opens a hundred pages at once would make others wait for all of them."""
     from concurrent.futures import ThreadPoolExecutor
@@ -598,7 +592,6 @@ def test_who_is_logged_in_needs_more_than_the_cookie(place: Path, monkeypatch: p
         assert client.post("/api/v1/labelers", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 202
 
 
-@pytest.mark.slow
 def test_levels_that_somebody_tries_are_not_recorded(site: httpx.Client, place: Path) -> None:
     """Every level that anybody tries would stay in the store."""
     asked = {"name": "2026-w46", "method": "majority_vote"}
@@ -633,7 +626,6 @@ def test_behind_tls_cookies_are_secure_and_the_name_is_ours(place: Path) -> None
             assert client.get("/login", headers={"host": host}).status_code == 403
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("proxies", "is_believed"), [(("127.0.0.1",), True), (("10.0.0.0/8",), False), ((), False)])
 def test_only_the_proxy_is_believed(place: Path, proxies: tuple[str, ...], is_believed: bool) -> None:
     """Anybody could say that they are somebody else, or that the line is safe."""
@@ -649,7 +641,6 @@ def test_only_the_proxy_is_believed(place: Path, proxies: tuple[str, ...], is_be
     assert set(seen) == {"203.0.113.9" if is_believed else "127.0.0.1"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -671,7 +662,6 @@ def test_options_that_would_leave_it_open_are_refused(place: Path, options: list
 # What is said, and what is left behind
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
@@ -746,7 +736,6 @@ def test_folders_of_the_dead_are_swept(tmp_path: Path, monkeypatch: pytest.Monke
     assert not kept.exists()
 
 
-@pytest.mark.slow
 def test_a_killed_server_leaves_nothing_for_long(place: Path, tmp_path: Path) -> None:
     """What people uploaded would stay on the disk, and its processes at work."""
     env = {**os.environ, "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
@@ -776,7 +765,6 @@ def _children(pid: int) -> list[int]:
     return [int(one) for one in " ".join(told).split()]
 
 
-@pytest.mark.slow
 def test_a_file_that_is_added_is_added_once(site: httpx.Client, place: Path) -> None:
     """Whoever looks at the page of a file that came in would add it again, or could not find its round."""
     fields = {"form_token": FORM_TOKEN.findall(site.get("/upload").text)[0], "round": "2021-w01", "question": "late"}
