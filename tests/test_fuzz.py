@@ -39,6 +39,8 @@ LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label"
 @example(80)  # replicates without gold
 @example(1164)  # many labelers who all say the same
 @example(1415)  # a class called 1e308
+@example(2804)  # items that all say the same of a class
+@example(3031)  # replicates without any weight
 def test_random_tables_meet_no_exception_but_ours(seed: int) -> None:
     assert fuzz.play(fuzz.draw_case(seed)).faults == []
 

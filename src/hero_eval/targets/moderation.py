@@ -369,4 +369,6 @@ def _replicated(question: Question, made: dict[bool, _Group], contrast: Floats) 
     nothing = np.zeros(len(drawn.mass[0]))
     flagged, unflagged = (mass.get(side, nothing) for side in (True, False))
     unknown = np.full(len(nothing), math.nan)
-    return _quantities(flagged / (flagged + unflagged), rates.get(True, unknown), rates.get(False, unknown))
+    whole = flagged + unflagged
+    share = np.divide(flagged, whole, out=unknown.copy(), where=whole > 0)  # a replicate may hold no weight at all
+    return _quantities(share, rates.get(True, unknown), rates.get(False, unknown))

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.choice import Choice
 
 LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
+_NO_SPREAD = 1e-20
 _TOUCH = 2e-3  # the default clipping bound, and a little more
 PastRounds = Round | Sequence[Round] | Reliability | None
 
@@ -272,7 +273,9 @@ class Question:
         value = float(contrast @ fit.rates) if known else math.nan
         n_items = current.n_items(fit.on_all)
         behind = n_items if fit.edge_items is None else fit.edge_items
-        floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge else 0.0
+        # Items that all say the same of a class would know it without error: nobody is surer than by having seen them.
+        unmoved = known and influence.variance() < _NO_SPREAD
+        floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge or unmoved else 0.0
         kind, remark = interval_kind(self, [fit], [current])
         found = self.fit_findings(fit, current)
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
