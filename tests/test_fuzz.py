@@ -41,6 +41,7 @@ LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label"
 @example(1415)  # a class called 1e308
 @example(2804)  # items that all say the same of a class
 @example(3031)  # replicates without any weight
+@example(4035)  # weights of a part that nobody known labeled
 def test_random_tables_meet_no_exception_but_ours(seed: int) -> None:
     assert fuzz.play(fuzz.draw_case(seed)).faults == []
 

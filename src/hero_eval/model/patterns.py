@@ -215,7 +215,9 @@ def count_rows(
     """`count_patterns` for labels that are cells already; an item's are those from ends[i] to ends[i+1]."""
     n_items = len(ends) - 1
     item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
-    item_weight = np.ones(n_items) if weight is None else np.asarray(weight, dtype=float) / np.mean(weight)
+    item_weight = np.ones(n_items)
+    if weight is not None and n_items:  # a part may hold no item of a labeler whom history knows
+        item_weight = np.asarray(weight, dtype=float) / np.mean(weight)
     first, row_of_item = group_rows(cell, ends, item_gold, n_labelers * n_answers)
     indptr, chosen = take_rows(cell, ends, first)
     return Patterns(
