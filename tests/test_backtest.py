@@ -172,6 +172,7 @@ def test_hiding_gold_changes_nothing_else(rounds: list[Round]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_history_mean_is_the_mean_of_the_others_gold(rounds: list[Round], tested: hero.Backtest) -> None:
     """The baseline that every method must beat would be another one."""
     for position, one in enumerate(rounds):

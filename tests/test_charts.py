@@ -101,6 +101,7 @@ def test_every_chart_is_a_picture_and_a_frame(kind: str, every: dict[str, charts
 TOLD_BY_SHAPE = {"over_time": "what", "over_rounds": "model", "study": "method", "coverage": "method"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TOLD_BY_SHAPE)
 def test_shapes_are_explained(kind: str, every: dict[str, charts.Chart]) -> None:
     """Without the legend nobody knows which shape is which."""

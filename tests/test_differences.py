@@ -282,6 +282,7 @@ def test_pairs_that_cannot_tell_leave_hero3(answered: dict[str, Any]) -> None:
     assert "F306" not in {one.code for one in answered["hero3"].findings}
 
 
+@pytest.mark.slow
 def test_the_order_of_the_models_only_turns_the_sign(answered: dict[str, Any]) -> None:
     """A better than B by 5 ± 3 would be B worse than A by 5 ± 4."""
     there, back = answered["default"], answered["back"]

@@ -198,6 +198,7 @@ def test_the_fit_is_a_peak_of_the_slow_twin(n_classes: int, n_covariates: int, n
     assert fit.report.log_likelihood == pytest.approx(slow_objective(items, fit, fit.point), abs=1e-6)
 
 
+@pytest.mark.slow
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 1])
 def test_levels_in_context_are_shifted_intercepts(n_classes: int, n_covariates: int) -> None:
@@ -522,6 +523,7 @@ def test_two_classes_mirror_each_other(team: Team, before: Estimate) -> None:
     assert after.interval() == pytest.approx((1 - high, 1 - low), abs=1e-5)
 
 
+@pytest.mark.slow
 @BOTH_SHAPES
 def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """An item of weight 2 would not count as two equal items."""

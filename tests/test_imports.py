@@ -68,6 +68,7 @@ def test_exact_counts(name: str) -> None:
     assert read(name, tool=tool).to_dict() == {**found.to_dict(), "why": "as named"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 def test_round_trip_through_the_store(name: str, tmp_path: Path) -> None:
     """What was shown before the import would not be what is stored."""

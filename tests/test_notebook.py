@@ -98,6 +98,7 @@ def test_a_notebook_shows_a_page(kind: str, results: dict[str, Any]) -> None:
         assert finding.action.split("`")[0].strip() in read.text
 
 
+@pytest.mark.slow
 def test_the_number_is_that_of_the_result(results: dict[str, Any]) -> None:
     """Rounding apart, a page must not show another number than the result holds."""
     one = results["rate"]

@@ -362,6 +362,7 @@ def test_a_mixture_leans_on_the_surer_only_where_both_agree() -> None:
 # ---------------------------------------------------------------------------------------- invariance, other targets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", OWN)
 def test_names_and_order_change_nothing(method: str) -> None:
     """Golds are left out one by one, not in folds that an order or a name would choose."""

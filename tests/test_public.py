@@ -644,6 +644,7 @@ def test_every_option_of_a_fit_changes_it(pair: Pair, option: str) -> None:
     assert (changed.report, changed.to_frame("pandas").to_dict()) != (plain.report, plain.to_frame("pandas").to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_progress_is_told(name: str, calls: dict[str, Callable[[dict[str, Any]], Any]]) -> None:
     """A long fit would run without a sign of life."""

@@ -66,6 +66,7 @@ def test_the_page_says_everything(page: str, estimate: hero.Estimate, pair: Pair
     assert hero.__version__ in read.text
 
 
+@pytest.mark.slow
 def test_the_page_needs_nobody(page: str) -> None:
     """A file that is opened from a mail must not phone home, and must open without a network."""
     read = Read(page)

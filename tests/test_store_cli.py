@@ -104,6 +104,7 @@ def test_gates_work_on_the_store(place: Path) -> None:
     assert b"hero reproduce" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_too_much_or_too_little_is_refused() -> None:
     assert "E206" in refused("estimate")
@@ -118,6 +119,7 @@ def test_too_much_or_too_little_is_refused() -> None:
     assert "E204" in refused("compare", "--round", "2026-w46", "--fail-below", "0.5")
 
 
+@pytest.mark.slow
 def test_late_gold_and_removal(place: Path) -> None:
     items = list(hero.read_round(EXAMPLE / "current").item_ids[:5])
     pd.DataFrame({"item": items, "gold": [1, 0, 1, 0, 0]}).to_csv(place / "late.csv", index=False)
@@ -212,6 +214,7 @@ def test_somebody_elses_pyproject_is_left_alone(place: Path) -> None:
 # Shells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shell_completion_is_there(shell: str) -> None:
     shown = start("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")

@@ -365,6 +365,7 @@ def test_a_round_without_a_date_counts_as_of_the_day_of_adding(store: Store) -> 
 # Names, output, order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--model", "--question", "--gold-source"])
 @pytest.mark.parametrize("name", ["a\nb", "x" * 100_000])
 def test_names_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, name: str) -> None:
