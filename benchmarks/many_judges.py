@@ -104,12 +104,13 @@ def estimate(current: Round, learned: hero.Reliability, method: str) -> hero.Est
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--first", type=int, default=100, help="the first draw; HERO-3 was tuned on draws 0 to 9")
     parser.add_argument("--judges", type=int, default=100)
     parser.add_argument("--tilts", type=float, nargs="+", default=[0.0, 0.15, 0.3])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     asked = parser.parse_args()
-    jobs = [(tilt, draw) for tilt in asked.tilts for draw in range(asked.draws)]
+    jobs = [(tilt, draw) for tilt in asked.tilts for draw in range(asked.first, asked.first + asked.draws)]
     played = partial(play, n_judges=asked.judges, methods=asked.methods)
     os.environ.update(dict.fromkeys(THREADS, "1"))
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
@@ -120,7 +121,8 @@ def main() -> None:
         errors = {name: float(np.mean([abs(one.error) for one in own])) for name, own in of_tilt.items()}
         best = min((errors[name] for name in RIVALS if name in errors), default=np.nan)
         for name, own in of_tilt.items():
-            by_draw = [np.mean([abs(one.error) for one in own if one.draw == draw]) for draw in range(asked.draws)]
+            draws = sorted({one.draw for one in own})
+            by_draw = [np.mean([abs(one.error) for one in own if one.draw == draw]) for draw in draws]
             chance = np.std(by_draw, ddof=1) / np.sqrt(len(by_draw)) if asked.draws > 1 else np.nan
             told = f"  {name:16s} |error| {errors[name]:.4f} +- {chance:.4f}  of the best {errors[name] / best:.2f}"
             cover, width = np.mean([one.covers for one in own]), np.mean([one.width for one in own])
