@@ -23,7 +23,7 @@ import numpy as np
 from real_rounds import LONG_HISTORY, OUTSIDE, SETTINGS, Job, Outcome, learned, run
 from real_sets import find_data, parts_of
 
-from hero_eval.model.between import DRIFT_FREEDOM, SIZE_SCALE, SIZES, drift_of
+from hero_eval.model.between import DRIFT_FREEDOM, drift_of, size_log_prior
 from hero_eval.targets.intervals import drift_curve, edge_floor
 from hero_eval.targets.question import Options, ask
 
@@ -59,7 +59,7 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
             continue
         with np.errstate(divide="ignore"):
             joint = np.maximum(np.log(between.drift.weights), -700.0)
-        heights = joint + 0.5 * (SIZES / SIZE_SCALE) ** 2 - np.log(np.gradient(SIZES))
+        heights = joint - size_log_prior()
         value = float(fit.rates[1])
         floor = edge_floor(float(fit.inside[1]), (0.0, 1.0), current.n_items(True)) if fit.on_edge else 0.0
         for scale, freedom in priors:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from make_rounds import codes, finding
+from make_rounds import codes, finding, round_of
 from scipy.special import expit, ndtri
 
 import hero_eval as hero
@@ -26,18 +26,10 @@ def judged(rng: np.random.Generator, n_judges: int, n_items: int, mood: float, n
     side = (2 * truth[:, None] - 1) * ndtri(np.linspace(0.6, 0.9, n_judges))
     noise = np.sqrt(0.3) * rng.standard_normal((n_items, 1)) + np.sqrt(0.7) * rng.standard_normal((n_items, n_judges))
     labels = (side + mood + noise > 0).astype(int)
-    ids = np.array([f"{name}-{number}" for number in range(n_items)])
-    judges = np.array([f"judge-{number:03d}" for number in range(n_judges)])
-    table = {"item": np.repeat(ids, n_judges), "labeler": np.tile(judges, n_items), "label": labels.ravel()}
+    gold = np.full(n_items, -1)
     shown = rng.choice(n_items, n_gold, replace=False)
-    gold = hero_table({"item": ids[shown], "gold": truth[shown]}) if n_gold else None
-    return hero.Round(hero_table(table), gold, classes=["0", "1"], name=name)
-
-
-def hero_table(columns: dict[str, np.ndarray]) -> object:
-    import pandas as pd
-
-    return pd.DataFrame(columns)
+    gold[shown] = truth[shown]
+    return round_of(labels, gold if n_gold else None, prefix=name, options={"classes": ["0", "1"], "name": name})
 
 
 def moody(seed: int, n_judges: int = 100, n_past: int = 5, size: float = 0.7) -> tuple[hero.Round, list[hero.Round]]:
