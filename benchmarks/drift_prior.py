@@ -23,9 +23,9 @@ import numpy as np
 from real_rounds import LONG_HISTORY, OUTSIDE, SETTINGS, Job, Outcome, learned, run
 from real_sets import find_data, parts_of
 
-from hero_eval.model.between import DRIFT_FREEDOM, drift_of, size_log_prior
-from hero_eval.targets.intervals import drift_curve, edge_floor
-from hero_eval.targets.question import Options, ask
+from hero_eval.estimation.intervals import drift_curve, edge_floor
+from hero_eval.estimation.question import Options, ask
+from hero_eval.model.hero3.drift import DRIFT_FREEDOM, drift_of, size_log_prior
 
 SEED, LEAST_COVER = 6, 0.92
 Prior = tuple[float, float]  # the scale of the sizes, the degrees of freedom of drifts

@@ -15,10 +15,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from hero_eval.estimation.question import Options, ask
+from hero_eval.labelers.reliability import fit_reliability
 from hero_eval.methods.registry import all_methods
-from hero_eval.reliability import fit_reliability
 from hero_eval.round import Round
-from hero_eval.targets.question import Options, ask
 from hero_eval.targets.rate import estimate_rate
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from real_rounds import ONE_PAST, SETTINGS, Job, Outcome, estimate, learned, run, write_page, write_rows
 from real_sets import find_data, parts_of
 
-from hero_eval.model.between import no_drift
+from hero_eval.model.hero3.drift import no_drift
 
 hero3_module: Any = importlib.import_module("hero_eval.methods.hero3")
 

@@ -33,7 +33,7 @@ import numpy as np
 from real_sets import Part, find_data, parts_of
 
 import hero_eval as hero
-from hero_eval.model.pastmean import past_mean
+from hero_eval.model.gold_history import past_mean
 from hero_eval.round import Round
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

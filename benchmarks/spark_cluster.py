@@ -26,7 +26,7 @@ from typing import Any
 from make_labels import make_labels
 
 import hero_eval as hero
-from hero_eval.engines import spark as spark_engine
+from hero_eval.counting import spark as spark_engine
 
 
 def free_port() -> int:

@@ -98,7 +98,7 @@ def estimate(current: str, history: str, methods: str, engine: str = "duckdb", l
     import duckdb  # noqa: F401
 
     import hero_eval as hero
-    import hero_eval.engines.source
+    import hero_eval.counting.sql_round
     import hero_eval.targets.rate
 
     loaded = hero.estimate_rate
@@ -118,7 +118,7 @@ def estimate(current: str, history: str, methods: str, engine: str = "duckdb", l
 def grow(current: str, history: str) -> dict[str, Any]:
     """From Parquet to a HERO-1 estimate with its interval, and how long its parts take: counting, fitting, the rest."""
     import hero_eval as hero
-    import hero_eval.engines.source
+    import hero_eval.counting.sql_round
     import hero_eval.model.kernel
     import hero_eval.targets.rate
 
@@ -150,8 +150,8 @@ def fit(path: str, engine: str = "duckdb") -> dict[str, Any]:
     Packages are loaded before, as those of crowd-kit are.
     """
     import hero_eval as hero
+    import hero_eval.labelers.reliability
     import hero_eval.model.kernel
-    import hero_eval.reliability
 
     start = time.perf_counter()
     one = hero.read_round(path, engine=engine)

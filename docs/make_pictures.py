@@ -26,8 +26,8 @@ from outputs import alike
 
 import hero_eval as hero
 from hero_eval import charts
-from hero_eval.agreement import agreement
-from hero_eval.over_time import reliability_over_time
+from hero_eval.labelers.agreement import agreement
+from hero_eval.labelers.over_time import reliability_over_time
 
 PICTURES = DOCS / "pictures"
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"

@@ -39,7 +39,7 @@ import hero_eval.store.compacting
 import hero_eval.store.estimates
 import hero_eval.store.soundness
 import hero_eval.targets.rate
-from hero_eval.reading.exports.imports import read_export
+from hero_eval.io.exports.imports import read_export
 from hero_eval.store.delta import read_whole
 from hero_eval.store.schemas import DATA
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import hero_eval as hero
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
-from hero_eval.reading.values import alike
+from hero_eval.io.values import alike
 
 WORDS = ("bad", "good")
 runner = CliRunner(env={"COLUMNS": "100"})

@@ -17,10 +17,9 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
-from hero_eval.round import Round
-from hero_eval.targets import choice, question
-from hero_eval.targets.backtest import choice as backtest_choice
-from hero_eval.targets.replay import (
+from hero_eval.estimation import question
+from hero_eval.estimation import select as choice
+from hero_eval.estimation.replay import (
     HISTORY_MEAN,
     Play,
     Played,
@@ -32,7 +31,9 @@ from hero_eval.targets.replay import (
     gold_seen,
     rival,
 )
-from hero_eval.words import without_common
+from hero_eval.phrasing import without_common
+from hero_eval.round import Round
+from hero_eval.targets.backtest import choice as backtest_choice
 
 ANSWERS = binary_answers([0.85, 0.8, 0.75, 0.7], [0.9, 0.8, 0.85, 0.75])
 RATE = Quantity("rate of '1'", np.array([0.0, 1.0]))

@@ -13,7 +13,7 @@ from scipy import integrate, optimize, stats
 
 import hero_eval as hero
 from hero_eval.methods import hero3 as hero3_module
-from hero_eval.model.between import (
+from hero_eval.model.hero3.drift import (
     DRIFT_FREEDOM,
     SIZE_SCALE,
     SIZES,
@@ -25,8 +25,8 @@ from hero_eval.model.between import (
     shifted,
     split_shift,
 )
+from hero_eval.model.hero3.levels import LevelFit
 from hero_eval.model.latent import log_shares
-from hero_eval.model.levels import LevelFit
 from hero_eval.round import Round
 
 Array = np.ndarray
@@ -100,7 +100,7 @@ def judged(
 
 
 def levels_of(past: list[Round], current: Round) -> LevelFit:
-    from hero_eval.targets.question import Options, ask
+    from hero_eval.estimation.question import Options, ask
 
     fit = ask([current], hero.fit_reliability(past), Options("hero3")).fits()[0]
     assert fit.levels is not None

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from make_rounds import codes, draw_pair, tables_of
 
 import hero_eval as hero
-from hero_eval.confidence import Normal, Resampled, resampled
 from hero_eval.errors import HeroError
+from hero_eval.estimation.curves import Normal, Resampled, resampled
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import all_methods
 

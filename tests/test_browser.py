@@ -15,8 +15,8 @@ from browsing import MISSING, SKIPPED, asked_for, chromium, look_as, serious
 from make_rounds import Pair
 
 import hero_eval as hero
+from hero_eval.report.html import html
 from hero_eval.report.making import report_of
-from hero_eval.report.pages import html
 
 pytestmark = pytest.mark.browser
 

@@ -15,12 +15,12 @@ from make_rounds import Pair, draw_pair, tables_of
 
 import hero_eval as hero
 from hero_eval import charts
-from hero_eval.agreement import agreement
-from hero_eval.charts import look
-from hero_eval.charts.labelers import reliability_columns
-from hero_eval.charts.width import SOURCES, shortening, width_parts
+from hero_eval.charts import theme as look
+from hero_eval.charts.labeler_charts import reliability_columns
+from hero_eval.charts.width_chart import SOURCES, shortening, width_parts
+from hero_eval.labelers.agreement import agreement
+from hero_eval.labelers.over_time import reliability_over_time
 from hero_eval.methods.registry import all_methods
-from hero_eval.over_time import reliability_over_time
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 HOSTILE = ['<script>alert("x")</script>', "../../etc/passwd", "'\"&amp;", "😀 naïve", "x" * 10_000]
@@ -218,7 +218,7 @@ def test_drift_that_nobody_measured_has_no_part(pair: Pair) -> None:
 def test_unknown_is_not_drawn_as_a_number(compared: hero.Comparison) -> None:
     from dataclasses import replace
 
-    from hero_eval.confidence import Flat
+    from hero_eval.estimation.curves import Flat
 
     blank = replace(compared["hero1"], value=math.nan, curve=Flat((0.0, 1.0)))
     chart = charts.methods({"hero1": blank})

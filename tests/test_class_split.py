@@ -10,12 +10,19 @@ from make_rounds import codes, finding, round_of
 from scipy.special import expit, ndtri
 
 import hero_eval as hero
+from hero_eval.estimation.question import Options, ask
 from hero_eval.methods import hero3 as method
 from hero_eval.methods.registry import Evidence
-from hero_eval.model.between import label_shares, shifted
-from hero_eval.model.class_split import BLURRED, LEAST_ROUNDS, learn_split, level_certainty, shape_is_seen, shift_to
-from hero_eval.model.levels import LevelFit
-from hero_eval.targets.question import Options, ask
+from hero_eval.model.hero3.class_split import (
+    BLURRED,
+    LEAST_ROUNDS,
+    learn_split,
+    level_certainty,
+    shape_is_seen,
+    shift_to,
+)
+from hero_eval.model.hero3.drift import label_shares, shifted
+from hero_eval.model.hero3.levels import LevelFit
 
 TRUTH = 0.5
 

@@ -22,7 +22,7 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval import words
+from hero_eval import phrasing as words
 from hero_eval.cli import actions
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.inputs import Problems, mapping, split

@@ -16,9 +16,12 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
-from hero_eval.confidence import Normal, NoSurer
-from hero_eval.model.between import DRIFT_FREEDOM, SIZES, Drift, drift_of, no_drift
-from hero_eval.model.shared_drift import (
+from hero_eval.estimation.curves import Normal, NoSurer
+from hero_eval.estimation.replay import Play, Quantity, Seen
+from hero_eval.estimation.select_pairs import METHODS, choice_of, pair_seen, pairs_to_play
+from hero_eval.estimation.subtract import batch_numbers
+from hero_eval.model.hero3.drift import DRIFT_FREEDOM, SIZES, Drift, drift_of, no_drift
+from hero_eval.model.hero3.shared_drift import (
     COMMON_SCALE,
     GoldShares,
     SharedDrift,
@@ -27,9 +30,6 @@ from hero_eval.model.shared_drift import (
     pair_variance,
 )
 from hero_eval.round import Round
-from hero_eval.targets.pairs import METHODS, choice_of, pair_seen, pairs_to_play
-from hero_eval.targets.replay import Play, Quantity, Seen
-from hero_eval.targets.subtract import batch_numbers
 
 RATE = Quantity("rate", np.array([0.0, 1.0]))
 CLASSES = ("0", "1")
@@ -359,7 +359,7 @@ def test_the_method_that_past_pairs_speak_for_answers(monkeypatch: Any, better: 
     for one in [*good, *bad]:
         played[one.round].append(one)
     rounds = iter(played.values())
-    monkeypatch.setattr("hero_eval.targets.pairs.PairPlay.__call__", lambda *_: next(rounds, []))
+    monkeypatch.setattr("hero_eval.estimation.select_pairs.PairPlay.__call__", lambda *_: next(rounds, []))
     a, b, *past = models(4, 6, 100, 100)
     found = hero.estimate_difference(a, b, past)
     assert found.method == better

@@ -22,10 +22,10 @@ from make_rounds import GOOD, Tables, codes, labels_given, near_answers, tables_
 from test_bad_input import as_arguments
 
 import hero_eval as hero
-from hero_eval.engines.counting import source_of
-from hero_eval.engines.large import LargeRound
-from hero_eval.engines.tally import Tally, add, align
-from hero_eval.engines.words import plan_words
+from hero_eval.counting.count import source_of
+from hero_eval.counting.large_round import LargeRound
+from hero_eval.counting.pattern_keys import plan_words
+from hero_eval.counting.tally import Tally, add, align
 from hero_eval.errors import InputError
 from hero_eval.model.moments import Forms
 from hero_eval.round import Round
@@ -375,7 +375,7 @@ def test_large_files_stay_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Somebody with a large file would have to know of engines before the first try."""
     path = write_good(tmp_path / "round")
     assert type(hero.read_round(path)) is Round
-    monkeypatch.setattr("hero_eval.engines.choice.LARGE_BYTES", 100)
+    monkeypatch.setattr("hero_eval.counting.engine_choice.LARGE_BYTES", 100)
     assert isinstance(hero.read_round(path), LargeRound)
 
 
@@ -548,7 +548,7 @@ def test_em_by_passes_is_em_in_memory(
     """A history that fits nowhere would be refused, or learned otherwise."""
     current = read_on("memory", many[0])
     here = hero.fit_reliability(read_on("memory", many[1]), max_steps=steps, tolerance=1e-7)
-    monkeypatch.setattr("hero_eval.engines.source.MOST_LABELS", 100)
+    monkeypatch.setattr("hero_eval.counting.sql_round.MOST_LABELS", 100)
     past = read_on(engine, many[1])
     there = hero.fit_reliability(past, max_steps=steps, tolerance=1e-7)
     assert (there.n_items, there.n_gold) == (here.n_items, here.n_gold)

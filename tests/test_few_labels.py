@@ -10,16 +10,16 @@ import pytest
 from make_rounds import finding
 
 import hero_eval as hero
-from hero_eval.methods.stage_b import carried_fit, carry
+from hero_eval.estimation.diagnostics import FEW_LABELS, MATERIAL, rate_errors
+from hero_eval.methods.current_rate import carried_fit, carry
 from hero_eval.model import em
-from hero_eval.model import influence as influence_module
+from hero_eval.model import information as influence_module
 from hero_eval.model.em import EMOptions
-from hero_eval.model.halves import halves, labels_of, typical_labels
 from hero_eval.model.history import fit_anchored
-from hero_eval.model.influence import solve_by_products
+from hero_eval.model.information import solve_by_products
 from hero_eval.model.patterns import Floats, Patterns, patterns_of_matrix
+from hero_eval.model.split_half import halves, labels_of, typical_labels
 from hero_eval.studies.designs import EXPERIMENTS, draw
-from hero_eval.targets.guards import FEW_LABELS, MATERIAL, rate_errors
 
 EACH = 5
 

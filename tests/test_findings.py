@@ -17,8 +17,8 @@ from hero_eval.cli.blocks import remarks
 from hero_eval.cli.render import show
 from hero_eval.documents import json_text
 from hero_eval.findings import CATALOGUE, DOUBTS_INTERVAL, Finding, settled, unique
-from hero_eval.report.contents import Told
-from hero_eval.report.pages import environment
+from hero_eval.report.document import Told
+from hero_eval.report.html import environment
 
 SOURCE = Path(hero.__file__).parent
 

@@ -15,13 +15,13 @@ from make_rounds import binary_answers, codes, labels_given, round_of, some_gold
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval import words
+from hero_eval import phrasing as words
 from hero_eval.cli.main import app
-from hero_eval.confidence import Flat, Normal
 from hero_eval.estimate import Estimate, Influence
+from hero_eval.estimation.curves import Flat, Normal
 from hero_eval.findings import CATALOGUE, DOUBTS_INTERVAL, Finding
 from hero_eval.gates import Gate, chance_above
-from hero_eval.report.contents import gather
+from hero_eval.report.document import gather
 from hero_eval.report.text import markdown
 from hero_eval.web.verdict import verdict
 

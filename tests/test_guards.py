@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
-from hero_eval.model import guards
+from hero_eval.model import score_tests as guards
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
 from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Patterns, patterns_of_matrix
 from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.studies import run
-from hero_eval.studies.guards import GUARDS, PAPER, SITUATIONS, GuardCell, guard_cells, guard_outcome, guard_rows
+from hero_eval.studies.alarms import GUARDS, PAPER, SITUATIONS, GuardCell, guard_cells, guard_outcome, guard_rows
 from hero_eval.studies.run import run_study
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "guards.csv"

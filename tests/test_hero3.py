@@ -18,10 +18,10 @@ from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
 from hero_eval.methods import hero3 as hero3_module
 from hero_eval.methods.registry import CovariateColumns, Evidence, Wide
-from hero_eval.model import levels as levels_module
 from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
-from hero_eval.model.levels import (
+from hero_eval.model.hero3 import levels as levels_module
+from hero_eval.model.hero3.levels import (
     PULL,
     TILT_SD,
     LevelFit,

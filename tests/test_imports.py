@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import hero_eval as hero
-from hero_eval.reading.exports.imports import TOOLS, Export, read_export
+from hero_eval.io.exports.imports import TOOLS, Export, read_export
 
 EXPORTS = Path(__file__).parent / "exports"
 BOTH = ("correctness", "correctness-judge")

@@ -11,7 +11,7 @@ from make_rounds import GOOD, LARGE, SMALL, draw_pair, round_of
 from scipy import optimize, stats
 
 import hero_eval as hero
-from hero_eval.confidence import Flat, Mirrored, Normal, Resampled, Rooted, Touching, resampled
+from hero_eval.estimation.curves import Flat, Mirrored, Normal, Resampled, Rooted, Touching, resampled
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
 from hero_eval.model.joint import Fixed, Joint, fit_joint, profile, stack
@@ -129,7 +129,7 @@ def test_bootstrap_is_the_same_for_any_number_of_threads(monkeypatch: pytest.Mon
     """Two machines would give two intervals for the same seed."""
     first = plain("bootstrap", FEW).interval()
     others = 1 if thread_count() > 1 else 3
-    monkeypatch.setattr("hero_eval.targets.bootstrap.thread_count", lambda: others)
+    monkeypatch.setattr("hero_eval.estimation.bootstrap.thread_count", lambda: others)
     assert estimate("bootstrap", replicates=FEW).interval() == first
     assert estimate("bootstrap", replicates=FEW, seed=5).interval() != first
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hero_eval.model import em, guards, kernel
+from hero_eval.model import em, kernel
+from hero_eval.model import score_tests as guards
 from hero_eval.model.em import EMOptions, gold_start, run_em
-from hero_eval.model.influence import pair_sums
+from hero_eval.model.information import pair_sums
 from hero_eval.model.kernel import Kernel
 from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Patterns, patterns_of_matrix

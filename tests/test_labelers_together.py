@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
+from hero_eval.labelers.over_time import reliability_over_time
 from hero_eval.model.gold_table import answers_by_gold
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import patterns_of_matrix
-from hero_eval.over_time import reliability_over_time
-from hero_eval.report.contents import told_of
+from hero_eval.report.document import told_of
 
 SENSITIVITY, SPECIFICITY = [0.75] * 3 + [0.8] * 3, [0.73] * 3 + [0.8] * 3
 

@@ -73,8 +73,8 @@ FLOW: dict[str, set[str]] = {
 
 RENDERS = {"charts", "cli", "report", "web"}
 BACK_DOORS = {
-    ("reading/tables.py", "round"),
-    ("reading/tables.py", "engines"),
+    ("io/files.py", "round"),
+    ("io/files.py", "engines"),
     ("estimate.py", "report"),
     ("estimate.py", "words"),
     ("display.py", "report"),

@@ -15,7 +15,7 @@ from make_rounds import Pair, draw_pair, labels_of, tables_of
 from page_text import PageText
 
 import hero_eval as hero
-from hero_eval.report import pages
+from hero_eval.report import html as pages
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"

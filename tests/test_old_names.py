@@ -10,9 +10,9 @@ import pytest
 from make_rounds import Pair, draw_pair, round_of
 
 import hero_eval as hero
-from hero_eval.agreement import agreement
 from hero_eval.charts import methods
-from hero_eval.over_time import reliability_over_time
+from hero_eval.labelers.agreement import agreement
+from hero_eval.labelers.over_time import reliability_over_time
 
 
 def grouped(pair: Pair) -> Any:

@@ -24,7 +24,7 @@ from hero_eval.methods.registry import Evidence, Fit, Wide, all_methods
 from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
-from hero_eval.model.powered import left_out, powered_mean
+from hero_eval.model.prediction_powered import left_out, powered_mean
 from hero_eval.round import Round
 
 Array = np.ndarray

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from hero_eval.model.pastmean import past_mean
+from hero_eval.model.gold_history import past_mean
 
 pytestmark = pytest.mark.numbers
 

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 import hero_eval as hero
 from hero_eval.cli.main import app
 from hero_eval.methods.registry import all_methods
-from hero_eval.report.contents import MOST_LABELERS
+from hero_eval.report.document import MOST_LABELERS
+from hero_eval.report.html import html
 from hero_eval.report.making import report_of
-from hero_eval.report.pages import html
 from hero_eval.report.text import markdown
 
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"

@@ -12,7 +12,7 @@ import pytest
 from bad_inputs import write_good
 
 from hero_eval.errors import InputError
-from hero_eval.reading.tables import read_round
+from hero_eval.io.files import read_round
 from hero_eval.round import Round, common_classes
 
 

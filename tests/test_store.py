@@ -23,7 +23,7 @@ from make_rounds import binary_answers as answers_of
 from make_rounds import codes, labels_given, some_gold, tables_of
 
 import hero_eval as hero
-from hero_eval.reading.frames import from_frames
+from hero_eval.io.frames import from_frames
 from hero_eval.round import Round
 from hero_eval.store import commits, delta
 from hero_eval.store.dates import day_in_name

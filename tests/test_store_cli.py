@@ -16,7 +16,7 @@ from make_rounds import binary_answers, labels_given, round_of
 from test_cli import ask, refused, start, strict
 
 import hero_eval as hero
-from hero_eval.over_time import reliability_over_time
+from hero_eval.labelers.over_time import reliability_over_time
 
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 EXPORTS = Path(__file__).parent / "exports"

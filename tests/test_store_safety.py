@@ -25,7 +25,7 @@ from test_store import add, same, small
 from test_store import refused as refused_by
 
 import hero_eval as hero
-from hero_eval.reading.validate import Contents
+from hero_eval.io.validate import Contents
 from hero_eval.round import Round
 from hero_eval.store import delta, disk
 from hero_eval.store.dates import day_in_name

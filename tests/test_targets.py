@@ -37,7 +37,7 @@ from scipy.special import expit
 
 import hero_eval as hero
 from hero_eval.estimate import Estimate
-from hero_eval.model import score
+from hero_eval.model import rates as score
 from hero_eval.round import Round
 
 

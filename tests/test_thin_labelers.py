@@ -7,7 +7,7 @@ import pytest
 from make_rounds import Array, codes, finding, round_of
 
 import hero_eval as hero
-from hero_eval.model.between import unseen_classes
+from hero_eval.model.hero3.drift import unseen_classes
 from hero_eval.model.pooling import LEAST_SPREAD, Pooling, labeler_scores, overdispersion
 from hero_eval.round import Round
 
@@ -149,7 +149,7 @@ def test_the_bound_of_an_unseen_class_is_the_exact_one() -> None:
     unseen = unseen_classes(levels)
     assert unseen is not None
     rows = levels.rows
-    from hero_eval.model.between import label_shares
+    from hero_eval.model.hero3.drift import label_shares
 
     share = label_shares(levels)[rows.known, 1]
     odds = share / (1.0 - share)
@@ -159,6 +159,6 @@ def test_the_bound_of_an_unseen_class_is_the_exact_one() -> None:
 
 
 def hero_fit(past: Round, now: Round) -> object:
-    from hero_eval.targets.question import Options, ask
+    from hero_eval.estimation.question import Options, ask
 
     return ask([now], past, Options("hero3")).first_fits[0].levels

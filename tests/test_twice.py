@@ -13,11 +13,11 @@ from make_rounds import binary_answers, codes, draw_pair, finding, labels_given,
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval import words
+from hero_eval import phrasing as words
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
+from hero_eval.labelers.reliability import history_rounds
 from hero_eval.methods.registry import all_methods
-from hero_eval.reliability import history_rounds
 
 ANSWERS = binary_answers([0.85, 0.8, 0.75], [0.9, 0.8, 0.85])
 

@@ -11,7 +11,7 @@ from hero_eval.methods.registry import CovariateColumns, Evidence, all_methods
 from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
-from hero_eval.model.score import relative_likelihood, solve_binary, solve_simplex
+from hero_eval.model.rates import relative_likelihood, solve_binary, solve_simplex
 
 pytestmark = pytest.mark.numbers
 

@@ -10,8 +10,8 @@ import pytest
 from mypy import api
 
 import hero_eval as hero
+from hero_eval.estimation.keywords import RateOptions
 from hero_eval.store.estimates import StoredOptions
-from hero_eval.targets.keywords import RateOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 

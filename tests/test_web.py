@@ -23,11 +23,12 @@ from web_store import HOSTILE, SCRIPT, add_hostile, answers, csv_of, fill
 
 import hero_eval as hero
 from hero_eval.cli.main import app as command
-from hero_eval.web import uploads, work
-from hero_eval.web.guard import HEADERS
+from hero_eval.web import queue as work
+from hero_eval.web import uploads
+from hero_eval.web.queue import Order, Results, Work
+from hero_eval.web.security import HEADERS
 from hero_eval.web.settings import Settings
 from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
-from hero_eval.web.work import Order, Results, Work
 
 pytestmark = pytest.mark.slow  # a server or a site is made first
 
@@ -313,7 +314,7 @@ def test_what_is_not_there_is_said_with_a_remedy(empty: httpx.Client, path: str,
 
 def test_a_mistake_of_the_server_is_not_told_to_strangers(empty: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A traceback with paths and code would be sent to the browser."""
-    monkeypatch.setattr("hero_eval.web.shelf.Shelf.now", lambda _: 1 / 0)
+    monkeypatch.setattr("hero_eval.web.snapshot.Shelf.now", lambda _: 1 / 0)
     for path in ("/", "/api/v1/rounds"):
         answer = empty.get(path)
         assert answer.status_code == 500

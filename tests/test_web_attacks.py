@@ -29,13 +29,15 @@ from web_store import answers, csv_of, fill
 
 import hero_eval as hero
 from hero_eval.cli.main import app as command
-from hero_eval.web import bodies, gate, guard, measuring, work
+from hero_eval.web import bodies, gate, measuring
+from hero_eval.web import queue as work
+from hero_eval.web import security as guard
+from hero_eval.web.http_errors import hide, problem_document
 from hero_eval.web.process import Limits
-from hero_eval.web.refusals import hide, problem_document
+from hero_eval.web.queue import Order, Work
 from hero_eval.web.scratch import Scratch, sweep
 from hero_eval.web.settings import MEGABYTE, Settings
 from hero_eval.web.turns import Turns
-from hero_eval.web.work import Order, Work
 
 pytestmark = pytest.mark.slow  # a server or a site is made first
 
@@ -511,7 +513,7 @@ def test_one_client_cannot_take_all_threads(place: Path, monkeypatch: pytest.Mon
         raise hero.InputError(hero.errors.Problem("E403", "no"))
 
     with visiting(Settings(str(place))) as client:
-        monkeypatch.setattr("hero_eval.web.shelf.Shelf.now", slow)
+        monkeypatch.setattr("hero_eval.web.snapshot.Shelf.now", slow)
         with ThreadPoolExecutor(30) as pool:
             codes = list(
                 pool.map(lambda _: httpx.get(f"{client.base_url}api/v1/store", timeout=60).status_code, range(60))

@@ -9,19 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hero_eval.engines.tally_files import save_counts
+    from hero_eval.counting.tally_files import save_counts
     from hero_eval.errors import HeroError, InputError, SupportError
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
     from hero_eval.gates import Gate
-    from hero_eval.reading.tables import read_round
-    from hero_eval.reliability import Reliability, fit_reliability
+    from hero_eval.io.files import read_round
+    from hero_eval.labelers.reliability import Reliability, fit_reliability
     from hero_eval.round import Round
     from hero_eval.store.store import History, Store, create_store, open_store
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
-    from hero_eval.targets.family import GroupedEstimates
+    from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
@@ -34,12 +34,12 @@ _HOMES = {
     "Estimate": "estimate",
     "Finding": "findings",
     "Gate": "gates",
-    "GroupedEstimates": "targets.family",
+    "GroupedEstimates": "targets.grouped",
     "HeroError": "errors",
     "History": "store.store",
     "InputError": "errors",
     "Moderation": "targets.moderation",
-    "Reliability": "reliability",
+    "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",
     "SupportError": "errors",
@@ -50,10 +50,10 @@ _HOMES = {
     "estimate_moderation": "targets.moderation",
     "estimate_rate": "targets.rate",
     "estimate_win_rate": "targets.win_rate",
-    "fit_reliability": "reliability",
+    "fit_reliability": "labelers.reliability",
     "open_store": "store.store",
-    "read_round": "reading.tables",
-    "save_counts": "engines.tally_files",
+    "read_round": "io.files",
+    "save_counts": "counting.tally_files",
 }
 
 __all__ = [

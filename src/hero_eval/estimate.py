@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.confidence import Curve
 from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
+from hero_eval.estimation.curves import Curve
 from hero_eval.findings import Finding, doubts_of
-from hero_eval.frames import checked_backend, to_frame
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
+from hero_eval.result_frames import checked_backend, to_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,7 +401,7 @@ class Estimate(Displayed):
         str
             Lines of at most 80 columns, as far as names allow.
         """
-        from hero_eval.words import summary
+        from hero_eval.phrasing import summary
 
         return summary(self)
 
@@ -425,8 +425,8 @@ class Estimate(Displayed):
         InputError
             If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
         """
+        from hero_eval.report.html import checked_place, write
         from hero_eval.report.making import report_of
-        from hero_eval.report.pages import checked_place, write
 
         place = checked_place(path)
         return write(report_of(self, title=title), place)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from hero_eval.display import Displayed
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.reading.arrays import can_be_covariate, show, take, to_flags, to_numbers, to_texts
-from hero_eval.reading.columns import absent, number_problems
-from hero_eval.reading.frames import from_frames
-from hero_eval.reading.options import make_options
-from hero_eval.reading.validate import Contents, parse_round
-from hero_eval.reading.values import (
+from hero_eval.io.arrays import can_be_covariate, show, take, to_flags, to_numbers, to_texts
+from hero_eval.io.columns import absent, number_problems
+from hero_eval.io.frames import from_frames
+from hero_eval.io.read_options import make_options
+from hero_eval.io.validate import Contents, parse_round
+from hero_eval.io.values import (
     BINARY_WORDS,
     answer_text,
     canonical,

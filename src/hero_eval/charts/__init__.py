@@ -6,12 +6,12 @@
 Altair and vl-convert draw them, without a browser; `pip install 'hero-eval[report]'`.
 """
 
-from hero_eval.charts.intervals import difference, differences, estimates, methods
-from hero_eval.charts.labelers import agreement, labelers, over_time, pool_shift
-from hero_eval.charts.look import Chart
-from hero_eval.charts.rounds import RoundValue, backtest, over_rounds
-from hero_eval.charts.studies import coverage, real, study
-from hero_eval.charts.width import width
+from hero_eval.charts.interval_charts import difference, differences, estimates, methods
+from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
+from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
+from hero_eval.charts.study_charts import coverage, real, study
+from hero_eval.charts.theme import Chart
+from hero_eval.charts.width_chart import width
 
 __all__ = [
     "Chart",

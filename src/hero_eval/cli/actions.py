@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval import words
-from hero_eval.cli import checking, markdown, pages
+from hero_eval import phrasing as words
+from hero_eval.cli import checking, markdown
+from hero_eval.cli import views as pages
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
 from hero_eval.cli.progress import Activity, activity, bar
@@ -22,7 +23,7 @@ from hero_eval.gates import Gate
 GATE_CLOSED = 4
 
 if TYPE_CHECKING:
-    from hero_eval.reliability import Reliability
+    from hero_eval.labelers.reliability import Reliability
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Ask:
 
     def problems(self) -> Problems:
         """What is wrong with the options, known before anything is read."""
-        from hero_eval.targets.question import Options
+        from hero_eval.estimation.question import Options
 
         found = Problems()
         found.attempt(lambda: Options(method=self.method))
@@ -63,7 +64,7 @@ def enforce(gate: Gate, results: Sequence[hero.Estimate]) -> None:
     """Say on stderr what keeps the gate shut, and leave with the gate's own exit code."""
     import typer
 
-    from hero_eval.cli.guard import say
+    from hero_eval.cli.exit_codes import say
 
     shut = [one for one in gate.verdicts(results) if not one.is_open] if gate.is_asked else []
     for one in shut:
@@ -205,7 +206,7 @@ def count(data: Data, output: Path, *, as_json: bool) -> None:
 
 def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
     """The rows of `Reliability.to_frame`, each with a word for the labeler's quality; an unknown error is None."""
-    from hero_eval.reliability import UNINFORMATIVE
+    from hero_eval.labelers.reliability import UNINFORMATIVE
 
     rows: list[dict[str, Any]] = result.to_frame("pyarrow").to_pylist()
     return [

@@ -11,7 +11,7 @@ from hero_eval.findings import Finding
 
 if TYPE_CHECKING:
     from hero_eval.cli.progress import Activity
-    from hero_eval.engines.large import LargeRound
+    from hero_eval.counting.large_round import LargeRound
     from hero_eval.round import Round
     from hero_eval.targets.comparison import Comparison
 
@@ -29,7 +29,7 @@ class Outlook:
 def describe(one: Round) -> dict[str, Any]:
     import numpy as np
 
-    from hero_eval.engines.large import LargeRound
+    from hero_eval.counting.large_round import LargeRound
 
     if isinstance(one, LargeRound):
         return _describe_large(one)
@@ -58,7 +58,7 @@ def describe(one: Round) -> dict[str, Any]:
 
 def notes_of(one: Round, past: Sequence[Round] = ()) -> tuple[Finding, ...]:
     """What reading the round showed, and the answers of it that no gold gives."""
-    from hero_eval.targets.strangers import outside_gold
+    from hero_eval.estimation.unseen_answers import outside_gold
 
     values = dict.fromkeys(value for of in (one, *past) for value in of.values)
     return (*one.notes, *outside_gold([one], past, list(values)))

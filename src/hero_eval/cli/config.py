@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hero_eval.cli.guard import GuardedGroup, guarded
+from hero_eval.cli.exit_codes import GuardedGroup, guarded
 from hero_eval.errors import InputError, Problem, wrong
 
 _FILES = ("hero.toml", "pyproject.toml")

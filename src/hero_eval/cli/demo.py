@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval import words
-from hero_eval.cli import markdown, pages
+from hero_eval import phrasing as words
+from hero_eval.cli import markdown
+from hero_eval.cli import views as pages
 from hero_eval.cli.actions import labeler_rows
 from hero_eval.cli.blocks import Facts, Heading, Line, Page, remarks
 from hero_eval.cli.progress import activity
@@ -20,7 +21,7 @@ from hero_eval.errors import wrong
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
-    from hero_eval.reliability import Reliability
+    from hero_eval.labelers.reliability import Reliability
     from hero_eval.round import Round
     from hero_eval.targets.comparison import Comparison
 

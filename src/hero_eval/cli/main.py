@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from hero_eval.cli import options as given
+from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
-from hero_eval.cli.guard import INTERRUPTED, output_failed
+from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
 from hero_eval.cli.store_main import store_app
 
 _ASK, _KNOW = "Estimate", "Data, labelers and methods"

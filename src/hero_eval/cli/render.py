@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
 from hero_eval.documents import json_text
-from hero_eval.words import TO_DO, printable
+from hero_eval.phrasing import TO_DO, printable
 
 TEXT_WIDTH = 80
 NARROWEST = 8

@@ -12,13 +12,13 @@ from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.progress import Activity, activity
 from hero_eval.cli.render import show
+from hero_eval.report.html import checked_place, environment, write
 from hero_eval.report.making import report_of
-from hero_eval.report.pages import checked_place, environment, write
 
 if TYPE_CHECKING:
     from hero_eval.cli.stored import FromStore
     from hero_eval.gates import Gate
-    from hero_eval.report.contents import Report
+    from hero_eval.report.document import Report
 
 
 def from_files(data: Data, ask: Ask, gate: Gate, output: Path, title: str | None) -> None:

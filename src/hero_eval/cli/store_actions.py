@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import store_pages as pages
+from hero_eval.cli import store_views as pages
 from hero_eval.cli.inputs import mapping, names, split
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
@@ -100,7 +100,7 @@ def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
 
 
 def import_file(path: str, file: Path, how: HowToImport, about: NewRound, *, as_json: bool) -> None:
-    from hero_eval.reading.exports.imports import read_export
+    from hero_eval.io.exports.imports import read_export
 
     if about.round is None and not how.dry_run:
         raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")
@@ -225,7 +225,7 @@ def reproduce(path: str, estimate: str) -> None:
         made = again(hero.open_store(path), estimate, doing.step)
     show_json(made.document)
     if sys.stderr.isatty():
-        from hero_eval.cli.guard import say
+        from hero_eval.cli.exit_codes import say
 
         say(f"Estimate {made.estimate} came out the same, byte for byte.")
 
@@ -265,7 +265,7 @@ def serve(
     proxy_headers: str | None,
     saves: bool,
 ) -> None:
-    from hero_eval.cli.guard import say
+    from hero_eval.cli.exit_codes import say
     from hero_eval.web.serving import serve as run
     from hero_eval.web.settings import MEGABYTE, Settings
 

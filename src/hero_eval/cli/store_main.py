@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hero_eval.cli import options as given
+from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 
 _PANEL = "Store: rounds that accumulate"

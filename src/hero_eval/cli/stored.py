@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import pages
+from hero_eval.cli import views as pages
 from hero_eval.cli.blocks import Line, Page
 from hero_eval.cli.inputs import Data, names, split
 from hero_eval.cli.progress import activity
@@ -220,10 +220,10 @@ def labelers(chosen: FromStore, data: Data, *, as_json: bool) -> None:
 
 def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: bool) -> None:
     """Each round by itself, and who drifts."""
-    from hero_eval.cli import store_pages
+    from hero_eval.cli import store_views as store_pages
     from hero_eval.documents import SCHEMA_VERSION
     from hero_eval.estimate import check_level
-    from hero_eval.over_time import reliability_over_time
+    from hero_eval.labelers.over_time import reliability_over_time
 
     check_level(level)
     past = _past_rounds(chosen, data)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hero_eval.findings import Finding
+from hero_eval.methods.current_rate import unknown_finding, weak_finding
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.methods.stage_b import unknown_finding, weak_finding
 from hero_eval.model.history import HistoryFit, fit_without_gold
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats
-from hero_eval.model.score import edge_point, relative_likelihood, scores
+from hero_eval.model.rates import edge_point, relative_likelihood, scores
 
 NOTHING_KNOWN = 0.5
 """A standard error of a rate, of which the range is 1 wide, from which on nothing is known of it."""

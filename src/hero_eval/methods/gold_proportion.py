@@ -5,8 +5,8 @@ Without a history that has gold, the rows are those of the current round that ha
 
 from __future__ import annotations
 
+from hero_eval.methods.current_rate import carried_by, carried_fit
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.methods.stage_b import carried_by, carried_fit
 from hero_eval.model.patterns import Floats
 
 

@@ -6,8 +6,8 @@ history that has gold, the current round's own gold anchors the EM on that round
 
 from __future__ import annotations
 
+from hero_eval.methods.current_rate import carried_by, carried_fit
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.methods.stage_b import carried_by, carried_fit
 from hero_eval.model.patterns import Floats
 
 

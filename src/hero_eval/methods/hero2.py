@@ -8,13 +8,13 @@ and, in history, by its part in the reliabilities and in the historical mean.
 from __future__ import annotations
 
 from hero_eval.findings import Finding
+from hero_eval.methods.current_rate import Carried, carry, fit_findings, tilt_gradient
 from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
-from hero_eval.methods.hero2_remarks import Dropped, Shift, dropped_findings, moved_covariates, value_findings
+from hero_eval.methods.hero2_findings import Dropped, Shift, dropped_findings, moved_covariates, value_findings
 from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, method
-from hero_eval.methods.stage_b import Carried, carry, fit_findings, tilt_gradient
-from hero_eval.model.control import FEW, Control, Covariates, fit_control, mean_shift, prepare
 from hero_eval.model.patterns import Floats
-from hero_eval.model.score import Root, edge_point, solve_rates
+from hero_eval.model.rates import Root, edge_point, solve_rates
+from hero_eval.model.regression import FEW, Control, Covariates, fit_control, mean_shift, prepare
 
 
 def _tilted(evidence: Evidence) -> tuple[Carried, Covariates, Control, Root]:

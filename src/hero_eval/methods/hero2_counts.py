@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hero_eval.methods.current_rate import Carried, carry, tilt_gradient
 from hero_eval.methods.registry import CountedCovariates, Evidence
-from hero_eval.methods.stage_b import Carried, carry, tilt_gradient
-from hero_eval.model.control import Ridge, solve_ridge
 from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats
-from hero_eval.model.score import Root, solve_rates
+from hero_eval.model.rates import Root, solve_rates
+from hero_eval.model.regression import Ridge, solve_ridge
 
 _COLLINEAR = 1e-10  # of a column's variance: what is left of it beside the columns before it
 

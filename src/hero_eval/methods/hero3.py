@@ -1,6 +1,6 @@
 """HERO-3: history and current fitted together, with labelers that may err together and rounds that may drift.
 
-The model (`model/levels.py`) has as many levels as the data ask for; what changes between rounds (`model/between.py`)
+The model (`model/hero3`) has as many levels as the data ask for; what changes between rounds (`drift` there)
 enters the interval. An item moves the rate by its own class share and by its part in all parameters.
 """
 
@@ -13,10 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from hero_eval.findings import Finding, name_some
+from hero_eval.methods.current_rate import weak_finding
 from hero_eval.methods.hero2 import covariate_shift
 from hero_eval.methods.registry import Evidence, Fit, Wide, joined_times, method
-from hero_eval.methods.stage_b import weak_finding
-from hero_eval.model.between import (
+from hero_eval.model.em import EMOptions
+from hero_eval.model.hero3.class_split import ClassSplit, learn_split, shape_is_seen
+from hero_eval.model.hero3.drift import (
     TYPICAL,
     Between,
     Drift,
@@ -32,14 +34,12 @@ from hero_eval.model.between import (
     split_slopes,
     unseen_classes,
 )
-from hero_eval.model.class_split import ClassSplit, learn_split, shape_is_seen
-from hero_eval.model.control import FEW, Covariates, prepare
-from hero_eval.model.em import EMOptions
+from hero_eval.model.hero3.levels import LevelFit, Rows, Shape, answer_logs, fit_levels, read_in_context
 from hero_eval.model.history import fit_without_gold
 from hero_eval.model.latent import log_shares
-from hero_eval.model.levels import LevelFit, Rows, Shape, answer_logs, fit_levels, read_in_context
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
-from hero_eval.model.score import EDGE_ITEMS, edge_point
+from hero_eval.model.rates import EDGE_ITEMS, edge_point
+from hero_eval.model.regression import FEW, Covariates, prepare
 
 LEVELS = (0, 2, 3, 5, 7, 9)
 CONTRADICTED = 4.5

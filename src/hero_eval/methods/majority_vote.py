@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hero_eval.findings import Finding
+from hero_eval.methods.current_rate import unknown_finding
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.methods.stage_b import unknown_finding
 from hero_eval.model.em import vote_counts
 from hero_eval.model.patterns import Floats
-from hero_eval.model.score import edge_point
+from hero_eval.model.rates import edge_point
 
 
 def _shares(evidence: Evidence) -> Floats:

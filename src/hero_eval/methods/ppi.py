@@ -2,7 +2,7 @@
 
 The interval rests on gold being a random part of the current round (or drawn with known probabilities) and on nothing
 that is known of labelers: predictions (HERO-3's class shares, of history and current together where there is a
-history) may be as wrong as they like, which only makes the interval longer (`model/powered.py`).
+history) may be as wrong as they like, which only makes the interval longer (`model/prediction_powered.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from hero_eval.findings import Finding
 from hero_eval.methods.hero3 import fitted_levels
 from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.model.levels import LevelFit
+from hero_eval.model.hero3.levels import LevelFit
 from hero_eval.model.patterns import Floats, Ints
-from hero_eval.model.powered import Powered, left_out, powered_mean
-from hero_eval.model.score import EDGE_ITEMS, edge_point
+from hero_eval.model.prediction_powered import Powered, left_out, powered_mean
+from hero_eval.model.rates import EDGE_ITEMS, edge_point
 
 LEAST_GOLD = 2
 """The variance of fewer is not to be had."""

@@ -21,8 +21,8 @@ from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
 
 if TYPE_CHECKING:
-    from hero_eval.model.between import Between
-    from hero_eval.model.levels import LevelFit
+    from hero_eval.model.hero3.drift import Between
+    from hero_eval.model.hero3.levels import LevelFit
 
 Need = Literal["gold", "history gold", "current gold", "covariates"]
 """`gold` is history's, or that of the current round where history has none."""

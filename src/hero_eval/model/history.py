@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start, run_em, vote_start
-from hero_eval.model.influence import Information
+from hero_eval.model.information import Information
 from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Floats, Patterns
 

@@ -6,18 +6,18 @@ import html
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hero_eval import words
+from hero_eval import phrasing as words
 from hero_eval.errors import InputError
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
-from hero_eval.reading.values import listed
-from hero_eval.reliability import Reliability
-from hero_eval.report.contents import chances_of, labeler_rows, row_of, told_of
-from hero_eval.report.pages import environment
+from hero_eval.io.values import listed
+from hero_eval.labelers.reliability import Reliability
+from hero_eval.report.document import chances_of, labeler_rows, row_of, told_of
+from hero_eval.report.html import environment
 from hero_eval.round import Round
 from hero_eval.targets.backtest import Backtest
 from hero_eval.targets.comparison import Comparison
-from hero_eval.targets.family import GroupedEstimates
+from hero_eval.targets.grouped import GroupedEstimates
 from hero_eval.targets.moderation import Moderation
 
 MOST_LABELERS = 30
@@ -69,7 +69,7 @@ def _estimate(one: Estimate) -> Page:
 
 
 def _key(one: Estimate) -> list[tuple[str, str]]:
-    from hero_eval.charts.intervals import number_text
+    from hero_eval.charts.interval_charts import number_text
 
     low, high = (number_text(end, one.bounds) for end in one.interval())
     return [

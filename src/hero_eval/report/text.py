@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hero_eval import words
-from hero_eval.report.contents import Report, Row
-from hero_eval.words import printable
+from hero_eval import phrasing as words
+from hero_eval.phrasing import printable
+from hero_eval.report.document import Report, Row
 
 LABELERS_SHOWN = 30
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.reading.columns import missing_columns, rename
-from hero_eval.reading.frames import Sources
-from hero_eval.reading.options import Options, make_options
-from hero_eval.reading.validate import NEEDED, Contents, parse_round
-from hero_eval.reading.values import BINARY_WORDS, count_of
+from hero_eval.io.columns import missing_columns, rename
+from hero_eval.io.frames import Sources
+from hero_eval.io.read_options import Options, make_options
+from hero_eval.io.validate import NEEDED, Contents, parse_round
+from hero_eval.io.values import BINARY_WORDS, count_of
 from hero_eval.round import Round
 from hero_eval.store import commits, delta
 from hero_eval.store import contents as packing

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from hero_eval.errors import InputError, Problem, wrong
-from hero_eval.reading.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
-from hero_eval.reading.columns import rename
-from hero_eval.reading.frames import Source, Sources
-from hero_eval.reading.options import Options
-from hero_eval.reading.validate import NEEDED, Contents, parse_round
-from hero_eval.reading.values import canonical, count_of, plain_text
+from hero_eval.io.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
+from hero_eval.io.columns import rename
+from hero_eval.io.frames import Source, Sources
+from hero_eval.io.read_options import Options
+from hero_eval.io.validate import NEEDED, Contents, parse_round
+from hero_eval.io.values import canonical, count_of, plain_text
 from hero_eval.store.schemas import schema
 
 _EXACT = 2**53  # above this a float no longer names one integer

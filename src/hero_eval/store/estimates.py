@@ -12,6 +12,7 @@ from typing import Any
 from hero_eval import __version__
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import wrong
+from hero_eval.estimation.keywords import RateOptions
 from hero_eval.findings import name_some
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
@@ -20,7 +21,6 @@ from hero_eval.store.log import Entry
 from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
 from hero_eval.store.store import History, Store, common_past
-from hero_eval.targets.keywords import RateOptions
 
 COMMANDS = ("estimate", "compare", "winrate", "moderation")
 

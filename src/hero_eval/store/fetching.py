@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import wrong
-from hero_eval.reading.arrays import take
-from hero_eval.reading.validate import Contents
+from hero_eval.io.arrays import take
+from hero_eval.io.validate import Contents
 from hero_eval.store import contents as packing
 from hero_eval.store import delta
 from hero_eval.store.contents import Rows

@@ -14,8 +14,8 @@ from typing import Any
 
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.reading.frames import Source
-from hero_eval.reading.values import listed, plain_text
+from hero_eval.io.frames import Source
+from hero_eval.io.values import listed, plain_text
 from hero_eval.store.delta import BRING_BACK, Place
 from hero_eval.store.digests import COLUMNS, digest, row_digests
 from hero_eval.store.log import Entry

@@ -14,8 +14,8 @@ from typing import Any
 
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
-from hero_eval.reading.options import Options
-from hero_eval.reading.validate import Contents
+from hero_eval.io.read_options import Options
+from hero_eval.io.validate import Contents
 
 IN_TABLES = frozenset(
     ("item_ids", "labelers", "label_item", "label_labeler", "label_answer", "gold", "weight", "columns")

@@ -13,13 +13,13 @@ import numpy as np
 
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.reading.arrays import encode_answers, encode_ids, settle
-from hero_eval.reading.columns import rename
-from hero_eval.reading.frames import Source, Sources, to_source
-from hero_eval.reading.options import Options
-from hero_eval.reading.tables import beside, read_sources, read_table
-from hero_eval.reading.validate import NEEDED, Contents
-from hero_eval.reading.values import count_of
+from hero_eval.io.arrays import encode_answers, encode_ids, settle
+from hero_eval.io.columns import rename
+from hero_eval.io.files import beside, read_sources, read_table
+from hero_eval.io.frames import Source, Sources, to_source
+from hero_eval.io.read_options import Options
+from hero_eval.io.validate import NEEDED, Contents
+from hero_eval.io.values import count_of
 from hero_eval.round import Round
 from hero_eval.store.contents import as_sources, rows_of_contents
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
-from hero_eval.reading.options import Options, make_options
-from hero_eval.reading.validate import parse_round
-from hero_eval.reading.values import count_of
+from hero_eval.io.read_options import Options, make_options
+from hero_eval.io.validate import parse_round
+from hero_eval.io.values import count_of
 from hero_eval.round import Round
 from hero_eval.store import contents as packing
 from hero_eval.store import delta

@@ -19,15 +19,15 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hero_eval.confidence import Flat, Normal
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
+from hero_eval.estimation.curves import Flat, Normal
 from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Bools, Floats, patterns_of_matrix
+from hero_eval.studies.alarms import guard_cells, guard_outcome, guard_rows
 from hero_eval.studies.coverage import coverage_cells, coverage_row, outcomes
 from hero_eval.studies.designs import EXPERIMENTS, Design, draw
-from hero_eval.studies.guards import guard_cells, guard_outcome, guard_rows
 from hero_eval.studies.twins import Twin, defect_twin, reveal, safety_twin
 
 LEVEL = 0.95
@@ -286,7 +286,7 @@ def _twin(study: str) -> tuple[Twin, Floats, Floats, Bools]:
         return twin, twin.history_judge[:, None], twin.current_judge[:, None], np.array([False])
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from hero_eval.covariates import tfidf_options
+    from hero_eval.estimation.covariates import tfidf_options
 
     twin = safety_twin(rng)
     words = TfidfVectorizer(**tfidf_options()).fit_transform(twin.prompts).toarray()

@@ -10,21 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.covariates import shared_numeric
+from hero_eval.counting.count import is_large, stays, tally_of
+from hero_eval.counting.tally import are_alike
 from hero_eval.display import Displayed
-from hero_eval.engines.counting import is_large, stays, tally_of
-from hero_eval.engines.tally import are_alike
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
-from hero_eval.findings import Finding, name_some
-from hero_eval.frames import Framed, checked_backend, to_frame
-from hero_eval.methods.registry import all_methods
-from hero_eval.model.em import EMOptions
-from hero_eval.reliability import Reliability, history_rounds
-from hero_eval.round import Round, common_classes
-from hero_eval.targets.question import Options
-from hero_eval.targets.rate import class_scores, positive_of
-from hero_eval.targets.replay import (
+from hero_eval.estimation.covariates import shared_numeric
+from hero_eval.estimation.question import Options
+from hero_eval.estimation.replay import (
     DEFAULT,
     HISTORY_MEAN,
     LEAST_ROUNDS,
@@ -38,6 +31,13 @@ from hero_eval.targets.replay import (
     replay,
     rival,
 )
+from hero_eval.findings import Finding, name_some
+from hero_eval.labelers.reliability import Reliability, history_rounds
+from hero_eval.methods.registry import all_methods
+from hero_eval.model.em import EMOptions
+from hero_eval.result_frames import Framed, checked_backend, to_frame
+from hero_eval.round import Round, common_classes
+from hero_eval.targets.rate import class_scores, positive_of
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.frames import Framed, checked_backend, to_frame
+from hero_eval.estimation.question import PastRounds, require_round
+from hero_eval.labelers.reliability import Reliability, fit_with, history_rounds
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
-from hero_eval.reliability import Reliability, fit_with, history_rounds
+from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round, common_classes, in_one_spelling
-from hero_eval.targets.question import PastRounds, require_round
 from hero_eval.targets.rate import estimate_rate
 
 

@@ -8,15 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from hero_eval.confidence import Normal
 from hero_eval.estimate import Estimate, Influence, Part, Source
+from hero_eval.estimation.curves import Normal
+from hero_eval.estimation.question import Options, PastRounds, ask, require_round
+from hero_eval.estimation.select_pairs import best_by_pairs
+from hero_eval.estimation.subtract import difference_of
 from hero_eval.findings import Finding, name_some, unique
+from hero_eval.labelers.reliability import history_rounds
 from hero_eval.model.history import Progress
-from hero_eval.reliability import history_rounds
 from hero_eval.round import Round
-from hero_eval.targets.pairs import best_by_pairs
-from hero_eval.targets.question import Options, PastRounds, ask, require_round
-from hero_eval.targets.subtract import difference_of
 
 
 def estimate_difference(

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.confidence import resampled
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
+from hero_eval.estimation.curves import resampled
+from hero_eval.estimation.intervals import edge_floor, interval_kind
+from hero_eval.estimation.question import Current, Options, PastRounds, Question, ask, require_round
+from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.findings import Finding, settled, unique
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
-from hero_eval.targets.intervals import edge_floor, interval_kind
-from hero_eval.targets.question import Current, Options, PastRounds, Question, ask, require_round
 from hero_eval.targets.rate import rate_contrast
-from hero_eval.targets.twice import refuse_own_history
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,19 +9,19 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from hero_eval.confidence import Flat, Mirrored
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
+from hero_eval.estimation.curves import Flat, Mirrored
+from hero_eval.estimation.keywords import RateOptions
+from hero_eval.estimation.question import Current, Options, PastRounds, Question, ask, require_round
+from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.findings import Finding, unique
+from hero_eval.io.arrays import LARGEST
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
-from hero_eval.reading.arrays import LARGEST
 from hero_eval.round import Round, spelled
-from hero_eval.targets.family import GroupedEstimates, family, family_options, groups_of
-from hero_eval.targets.keywords import RateOptions
-from hero_eval.targets.question import Current, Options, PastRounds, Question, ask, require_round
-from hero_eval.targets.twice import refuse_own_history
+from hero_eval.targets.grouped import GroupedEstimates, family, family_options, groups_of
 
 
 # The overloads tell how `by` changes what comes back.

@@ -12,14 +12,14 @@ from fastapi.responses import JSONResponse
 from hero_eval import __version__
 from hero_eval.errors import Problem, wrong
 from hero_eval.store.log import Entry
-from hero_eval.web import shapes
-from hero_eval.web.desk import Answer, Choice, Desk, models_at_first, question_of
+from hero_eval.web import api_schemas as shapes
 from hero_eval.web.forms import BoundedForms, about_from
-from hero_eval.web.guard import client_of
-from hero_eval.web.refusals import error_document, problem_document, without_paths
-from hero_eval.web.shelf import Snapshot
+from hero_eval.web.http_errors import error_document, problem_document, without_paths
+from hero_eval.web.queue import Job, Order
+from hero_eval.web.security import client_of
+from hero_eval.web.service import Answer, Choice, Desk, models_at_first, question_of
+from hero_eval.web.snapshot import Snapshot
 from hero_eval.web.uploads import Upload
-from hero_eval.web.work import Job, Order
 
 REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.ErrorOut, "description": what}

@@ -18,12 +18,12 @@ from starlette.routing import Match
 from hero_eval import __version__
 from hero_eval.errors import HeroError, Problem, wrong
 from hero_eval.web import api, download_pages, login_pages, pages, upload_pages, work_pages
-from hero_eval.web.desk import Desk
-from hero_eval.web.guard import Guard
-from hero_eval.web.refusals import hide
+from hero_eval.web.error_pages import refuse
+from hero_eval.web.http_errors import hide
 from hero_eval.web.scratch import sweep
+from hero_eval.web.security import Guard
+from hero_eval.web.service import Desk
 from hero_eval.web.settings import Settings, checked
-from hero_eval.web.speaking import refuse
 
 ASSETS = {
     "style.css": ("hero_eval.report", "templates/style.css", "text/css; charset=utf-8"),

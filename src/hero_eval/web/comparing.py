@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import hero_eval as hero
-from hero_eval import charts, words
-from hero_eval.charts.look import csv_text
+from hero_eval import charts
+from hero_eval import phrasing as words
+from hero_eval.charts.theme import csv_text
 from hero_eval.documents import plain
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
 from hero_eval.gates import chance_above
 from hero_eval.methods.registry import all_methods
-from hero_eval.report.contents import Told
+from hero_eval.report.document import Told
 from hero_eval.store.estimates import asked_of, make
 from hero_eval.store.log import Entry
 from hero_eval.store.store import common_past
-from hero_eval.web.answers import (
+from hero_eval.web.jobs import (
     Result,
     estimate_document,
     findings_document,

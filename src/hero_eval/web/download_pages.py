@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from hero_eval.charts.look import csv_text
+from hero_eval.charts.theme import csv_text
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import wrong
 from hero_eval.web import api
-from hero_eval.web.desk import Choice
-from hero_eval.web.frame import Level, Name, Question
-from hero_eval.web.shelf import Snapshot
-from hero_eval.web.work import Order
+from hero_eval.web.layout import Level, Name, Question
+from hero_eval.web.queue import Order
+from hero_eval.web.service import Choice
+from hero_eval.web.snapshot import Snapshot
 
 router = APIRouter(include_in_schema=False)
 

@@ -13,7 +13,7 @@ from python_multipart.exceptions import FormParserError
 from starlette.datastructures import FormData
 
 from hero_eval.errors import wrong
-from hero_eval.reading.exports.imports import TOOLS
+from hero_eval.io.exports.imports import TOOLS
 
 NAMES = ("round", "question", "model", "date", "tool", "positive", "gold_source")
 LISTS = ("fields", "experts", "classes")

@@ -9,9 +9,9 @@ from typing import Any
 import hero_eval as hero
 from hero_eval.documents import plain
 from hero_eval.errors import HeroError, InputError, Problem
-from hero_eval.reading.exports.imports import Export, read_export
+from hero_eval.io.exports.imports import Export, read_export
 from hero_eval.store.adding import Added
-from hero_eval.web.answers import Result, findings_document, told_of
+from hero_eval.web.jobs import Result, findings_document, told_of
 from hero_eval.web.measuring import measure
 from hero_eval.web.process import Tell, is_about_memory
 

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval.errors import Problem
-from hero_eval.web import api, guard
+from hero_eval.web import api
+from hero_eval.web import security as guard
 from hero_eval.web.forms import bounded_form
-from hero_eval.web.frame import Text, check_form, local, page, set_cookie
-from hero_eval.web.refusals import error_document
+from hero_eval.web.http_errors import error_document
+from hero_eval.web.layout import Text, check_form, local, page, set_cookie
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 WAIT_AFTER_WRONG = 0.5

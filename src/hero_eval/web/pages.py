@@ -12,15 +12,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from hero_eval import words
+from hero_eval import phrasing as words
 from hero_eval.errors import wrong
 from hero_eval.methods.registry import all_methods
-from hero_eval.report.contents import Row, Told
-from hero_eval.report.pages import axis
+from hero_eval.report.document import Row, Told
+from hero_eval.report.html import axis
 from hero_eval.store.log import Entry
 from hero_eval.web import api
-from hero_eval.web.desk import Choice, Desk, models_at_first, question_of
-from hero_eval.web.frame import (
+from hero_eval.web.layout import (
     NO_WORK,
     Class,
     Level,
@@ -33,11 +32,12 @@ from hero_eval.web.frame import (
     set_cookie,
     started,
 )
-from hero_eval.web.guard import client_of
+from hero_eval.web.queue import Order
 from hero_eval.web.rendering import link
-from hero_eval.web.shelf import Snapshot
+from hero_eval.web.security import client_of
+from hero_eval.web.service import Choice, Desk, models_at_first, question_of
+from hero_eval.web.snapshot import Snapshot
 from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
-from hero_eval.web.work import Order
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 LEVELS = (0.8, 0.9, 0.95, 0.99)

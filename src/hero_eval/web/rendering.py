@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from hero_eval import __version__
-from hero_eval.report.pages import environment
+from hero_eval.report.html import environment
 
 BASE = {
     "here": None,

@@ -12,13 +12,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from hero_eval.errors import HeroError, wrong
-from hero_eval.reading.exports.imports import TOOLS
+from hero_eval.io.exports.imports import TOOLS
 from hero_eval.web import api
-from hero_eval.web.desk import Desk
 from hero_eval.web.forms import about_from, bounded_form
-from hero_eval.web.frame import Text, check_form, page, progress, started
-from hero_eval.web.guard import client_of
+from hero_eval.web.layout import Text, check_form, page, progress, started
 from hero_eval.web.rendering import link
+from hero_eval.web.security import client_of
+from hero_eval.web.service import Desk
 from hero_eval.web.uploads import KINDS, Upload
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hero_eval import words
-from hero_eval.charts.look import short
+from hero_eval import phrasing as words
+from hero_eval.charts.theme import short
 
 WAYS = ("high", "low")
 PROBABLY = 0.8

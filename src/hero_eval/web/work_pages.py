@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval.web import api
-from hero_eval.web.frame import Text, check_form, local, page
-from hero_eval.web.refusals import error_document
+from hero_eval.web.http_errors import error_document
+from hero_eval.web.layout import Text, check_form, local, page
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 MOST_SHOWN = 50

@@ -1,0 +1,92 @@
+"""How a command ends: problems on stderr with the exit code they deserve, and never a traceback for the user's data."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hero_eval.errors import HeroError, wrong
+from hero_eval.phrasing import printable
+
+INTERRUPTED = 130
+READER_GONE = 141
+"""What a shell reports of a program whose reader closed the pipe."""
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+class GuardedGroup(TyperGroup):
+    """All commands, run under `guarded`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with guarded():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Turn what may be expected to go wrong into a message and an exit code; let bugs through."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except HeroError as error:
+        report(error)
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _stop_writing()
+        raise typer.Exit(READER_GONE) from None
+    except OSError as error:
+        raise typer.Exit(output_failed(error)) from None
+
+
+def output_failed(error: OSError) -> int:
+    """Say that the output cannot be written, and the code to end with; raises again what is something else."""
+    if error.errno not in _NO_ROOM:
+        raise error
+    _stop_writing()
+    if isinstance(error.__context__, HeroError):
+        report(error.__context__)
+    report(wrong("E213", f"the output cannot be written: {error.strerror}. Free some space, or write elsewhere."))
+    return HeroError.exit_code
+
+
+def report(error: HeroError) -> None:
+    """Each problem, code first."""
+    for problem in error.problems:
+        say(str(problem))
+
+
+def say(text: str) -> None:
+    """A sentence on stderr: folded on a terminal, one line in a log."""
+    width = min(shutil.get_terminal_size().columns, 80) if sys.stderr.isatty() else None
+    with suppress(OSError):  # what cannot be said does not change how the command ends
+        sys.stderr.write(folded(text, width) + "\n")
+        sys.stderr.flush()
+
+
+def folded(text: str, width: int | None) -> str:
+    text = printable(text)
+    if width is None:
+        return text
+    return textwrap.fill(text, width, subsequent_indent=" " * 5, break_long_words=False, break_on_hyphens=False)
+
+
+def _stop_writing() -> None:
+    """Let the interpreter's last flush go nowhere instead of failing again."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,403 @@
+"""What each command shows, as pages of blocks. The numbers come ready; here they get their words and places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hero_eval import phrasing as words
+from hero_eval.cli.bars import Axis, common_axis
+from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
+from hero_eval.findings import doubts_of
+
+if TYPE_CHECKING:
+    from hero_eval.estimate import Estimate
+    from hero_eval.findings import Finding
+    from hero_eval.labelers.reliability import Reliability
+    from hero_eval.methods.registry import Method
+    from hero_eval.targets.backtest import Backtest, Summary
+    from hero_eval.targets.comparison import Comparison
+    from hero_eval.targets.grouped import GroupedEstimates
+    from hero_eval.targets.moderation import Moderation
+
+CLASSES_A_TABLE = 4
+"""Columns of "value ± error" that fit beside a name in 80 columns."""
+
+
+def estimate(result: Estimate) -> Page:
+    page: Page = [Line(words.headline(result), strong=True), Facts(words.estimate_facts(result))]
+    if len(result.distribution) > 2:
+        page.append(_values("class", result.distribution, (0.0, 1.0)))
+    return page + remarks(result.findings)
+
+
+def family(result: GroupedEstimates) -> Page:
+    """One row a group, and what their intervals mean together."""
+    first = next(iter(result.values()))
+    quantity = first.what.split(" where ")[0]
+    title = (
+        f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {words.percent(result.level)}."
+    )
+    doubts = words.codes(doubts_of(result.findings))
+    title = f"{title} In doubt: {doubts}." if doubts else title
+    page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
+    return [*page, Facts(words.how(first)[:1]), *remarks(result.findings)]
+
+
+def _values(
+    first: str,
+    estimates: Mapping[str, Estimate],
+    bounds: tuple[float, float],
+    mark: float | None = None,
+    skipped: Sequence[str] = (),
+    axis: Axis | None = None,
+) -> Table:
+    """A row for each estimate: value, standard error, interval, and the interval drawn."""
+    places = words.decimals([one.std_error for one in estimates.values()])
+    ends = [end for one in estimates.values() for end in one.interval()]
+    axis = axis or common_axis([*ends, *([] if mark is None else [mark])], bounds)
+    level = words.percent(next(iter(estimates.values())).level) + " " if estimates else ""
+    rows = [
+        [
+            name,
+            words.number(one.value, places),
+            words.number(one.std_error, places),
+            words.span(*one.interval(), places),
+            axis.draw(one.value, *one.interval(), mark),
+        ]
+        for name, one in estimates.items()
+    ]
+    rows += [[name, words.UNKNOWN, words.UNKNOWN, words.UNKNOWN, "not possible, see below"] for name in skipped]
+    columns = [
+        Column(first, "left", cut=True),
+        Column("value"),
+        Column("std error"),
+        Column(f"{level}interval", "left"),
+        Column(axis.title(), "left", chart=True),
+    ]
+    return Table(columns, rows)
+
+
+def comparison(result: Comparison, mark: float | None = None) -> Page:
+    """Every method side by side; those that could not run, and why."""
+    bounds = next((one.bounds for one in result.estimates.values()), (0.0, 1.0))
+    page: Page = [_values("method", result.estimates, bounds, mark, tuple(result.skipped))]
+    if result.skipped:
+        page.append(Facts([(name, f"not possible: {reason}") for name, reason in result.skipped.items()]))
+    return page
+
+
+def comparison_remarks(result: Comparison) -> Page:
+    """Each finding once, with the methods that it concerns."""
+    concerns: dict[tuple[str, str], tuple[Finding, list[str]]] = {}
+    for name, one in result.estimates.items():
+        for finding in one.findings:
+            concerns.setdefault((finding.code, finding.fact), (finding, []))[1].append(name)
+    every = len(result.estimates)
+    found = [
+        (finding, "" if len(of) == every or finding.fact.startswith(of[0]) else ", ".join(of))
+        for finding, of in concerns.values()
+    ]
+    return [Remarks(found)] if found else []
+
+
+def methods_of_round(result: Comparison) -> Page:
+    """All methods on the headline or, if no class is positive, on each class in turn."""
+    page: Page = []
+    for one in _by_class(result):
+        what = next((one.what for one in one.estimates.values()), "rate")
+        page += [Line(f"Every method on the {what}", strong=True), *comparison(one)]
+    return page + comparison_remarks(result)
+
+
+def _by_class(result: Comparison) -> list[Comparison]:
+    estimates = result.estimates
+    if not estimates or not all(math.isnan(one.value) and one.distribution for one in estimates.values()):
+        return [result]
+    classes = next(iter(estimates.values())).distribution
+    return [
+        replace(
+            result,
+            estimates={method: one.distribution[name] for method, one in estimates.items()},
+            skipped=result.skipped if name == next(iter(classes)) else {},
+        )
+        for name in classes
+    ]
+
+
+def difference(result: Estimate, a: str, b: str) -> Page:
+    rates = {a: result.distribution["a"], b: result.distribution["b"]}
+    low, high = result.interval()
+    places = words.decimals([result.std_error], 4)
+    facts = [
+        ("difference", f"{words.number(result.value, places, '+')} ({a} minus {b})"),
+        (words.interval_name(result), f"{words.number(low, places, '+')} to {words.number(high, places, '+')}"),
+        ("standard error", words.number(result.std_error, places)),
+        *words.how(result),
+    ]
+    return [
+        Line(words.difference(result, a, b), strong=True),
+        _values(result.what.removeprefix("difference in "), rates, rates[a].bounds),
+        Facts(facts),
+        *remarks(result.findings),
+    ]
+
+
+def moderation(result: Moderation) -> Page:
+    named = {one.what: one for one in result.values()}
+    sentence = words.moderation(result.prevalence, result.precision, result.recall)
+    return [
+        Line(sentence, strong=True),
+        _values("quantity", named, (0.0, 1.0), axis=Axis(0.0, 1.0)),
+        Facts(words.how(result.prevalence)),
+        *remarks(result.findings),
+    ]
+
+
+def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
+    """The reliability table; `rows` are those of `labelers_rows`."""
+    summary = (
+        f"{words.count(len(rows), 'labeler')}, learned from {words.count(result.n_items, 'item')} of which "
+        f"{result.n_gold:,} have gold (EM {result.report.state})."
+    )
+    tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
+    page: Page = [Line(summary, strong=True), *tables]
+    if any(value is None for row in rows for key, value in row.items() if key.endswith("_se")):
+        page.append(Line("± ? marks a value at its bound, or without gold, which has no standard error."))
+    return page + remarks(result.table_findings)
+
+
+_LABELER = (Column("labeler", "left", cut=True), Column("labels"), Column("gold"))
+
+
+def _base(row: Mapping[str, Any]) -> list[str]:
+    return [row["labeler"], f"{row['labels']:,}", f"{row['gold']:,}"]
+
+
+def _skill(row: Mapping[str, Any]) -> str:
+    return f"{row['discrimination']:5.2f}  {row['quality']}"
+
+
+def _places(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Two, or as many as keep every standard error from looking like 0."""
+    errors = [value for row in rows for key, value in row.items() if key.endswith("_se") and value]
+    return next((places for places in (2, 3) if all(round(error, places) for error in errors)), 4)
+
+
+def _with_error(row: Mapping[str, Any], name: str, places: int) -> str:
+    error = row[f"{name}_se"]
+    return words.give_or_take(row[name], float("nan") if error is None else error, places)
+
+
+def _two_classes(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    columns = [
+        *_LABELER,
+        Column("sensitivity", "left"),
+        Column("specificity", "left"),
+        Column("discrimination", "left"),
+    ]
+    sides, places = ("sensitivity", "specificity"), _places(rows)
+    cells = [[*_base(row), *(_with_error(row, side, places) for side in sides), _skill(row)] for row in rows]
+    return [Table(columns, cells)]
+
+
+def _more_classes(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Page:
+    """Discrimination first, then how often each class is named rightly, a few classes at a time."""
+    columns = [*_LABELER, Column("discrimination", "left")]
+    page: Page = [Table(columns, [[*_base(row), _skill(row)] for row in rows])]
+    places = _places(rows)
+    for start in range(0, len(classes), CLASSES_A_TABLE):
+        some = classes[start : start + CLASSES_A_TABLE]
+        page.append(Line(f"Share of each gold class that is answered rightly: {', '.join(map(repr, some))}"))
+        heads = [Column("labeler", "left", cut=True), *(Column(_short(name), "left") for name in some)]
+        cells = [[row["labeler"], *(_with_error(row, f"right_{name}", places) for name in some)] for row in rows]
+        page.append(Table(heads, cells))
+    return page
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 11 else f"{name[:10]}…"
+
+
+def methods(registry: Mapping[str, Method]) -> Page:
+    rows = [(one.name, f"{one.summary}; needs {words.join(one.needs) or 'labels only'}") for one in registry.values()]
+    return [
+        Facts(rows),
+        Line("Without --method the best that the data allow is taken: `hero estimate` says which and why."),
+    ]
+
+
+def check(found: Mapping[str, Any], findings: Sequence[Finding]) -> Page:
+    """What a round holds and, beside a history, what could be estimated from it."""
+    here = found["round"]
+    page: Page = [Line(f"Round {_one_line(here)}", strong=True), Facts(_round_facts(here))]
+    page += [Line(f"History {_one_line(past)}", strong=True) for past in found["history"]]
+    if found["labelers"] is not None:
+        sides = [(f"labelers {side}", found["labelers"][side]) for side in ("known", "unknown")]
+        page.append(Facts([(name, f"{len(who)}: {', '.join(who)}" if who else "none") for name, who in sides]))
+    if found["methods"] is not None:
+        page += [Heading("Methods"), Facts([(one["name"], _outlook(one)) for one in found["methods"]])]
+    if found["best"] is not None:
+        page.append(Line(f"hero estimate would use {found['best']['method']}: {found['best']['why']}."))
+        if found["best"]["refusal"] is not None:
+            page.append(Line(found["best"]["refusal"], strong=True))
+    return page + remarks(findings)
+
+
+def _one_line(one: Mapping[str, Any]) -> str:
+    return (
+        f"{one['name']!r}: {words.count(one['items'], 'item')}, {words.count(one['labels'], 'label')} by "
+        f"{words.count(len(one['labelers']), 'labeler')}, {one['gold']:,} gold"
+    )
+
+
+def _round_facts(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    per = one["labels_per_item"]
+    covariates = [f"{name} ({words.percent(round(share, 3))} missing)" for name, share in one["covariates"].items()]
+    weight = one["weight"]
+    return [
+        ("labels per item", _range(per) + f", {per['mean']:.1f} on average"),
+        ("labelers", ", ".join(one["labelers"])),
+        ("gold", ", ".join(f"{name}: {of:,}" for name, of in one["gold_by_class"].items()) or "none"),
+        ("classes", ", ".join(map(repr, one["classes"]))),
+        ("covariates", ", ".join(covariates) or "none"),
+        ("other columns", ", ".join(one["other_columns"]) or "none"),
+        ("weights", "none" if weight is None else _range(weight)),
+    ]
+
+
+def _range(of: Mapping[str, float]) -> str:
+    return f"{of['min']:g}" if of["min"] == of["max"] else f"{of['min']:g} to {of['max']:g}"
+
+
+def _outlook(one: Mapping[str, Any]) -> str:
+    return "can run" if one["can_run"] else f"cannot run: {one['reason']}"
+
+
+def backtest(result: Backtest) -> Page:
+    """Every method over all rounds, then the best one round by round, with the drift."""
+    page: Page = [Line(words.backtest(result), strong=True), _methods_over_rounds(result)]
+    note = (
+        f"|error| is the distance from a round's gold mean, bias its mean with sign; score is width + "
+        f"{2 / (1 - result.level):.4g} × distance outside: lower is better."
+    )
+    page += [Line(note), Facts([("best", f"{result.best}: {result.why}"), *_drift_facts(result)])]
+    return [*page, Heading(f"{result.best}, round by round"), _round_by_round(result), *remarks(result.findings)]
+
+
+def _methods_over_rounds(result: Backtest) -> Table:
+    columns = [Column("method", "left"), *map(Column, ("rounds", "|error|", "bias", "cover", "width", "score"))]
+
+    def row(one: Summary) -> list[str]:
+        figures = [words.number(one.abs_error), words.number(one.bias, sign="+"), words.number(one.coverage, 2)]
+        return [one.method, f"{one.n_rounds:,}", *figures, words.number(one.width), words.number(one.score)]
+
+    return Table(columns, [row(one) for one in sorted(result.methods.values(), key=lambda one: one.score)])
+
+
+def _drift_facts(result: Backtest) -> list[tuple[str, str]]:
+    if not result.drift:
+        return []
+    common, own = words.number(result.common_drift, 2), words.number(result.own_drift, 2)
+    unknown = f"unknown: {words.count(len(result.drift), 'round')} cannot tell"
+    return [
+        ("common drift", f"{common} on the logit scale" if math.isfinite(result.common_drift) else unknown),
+        ("labelers' own drift", f"{own} on the logit scale" if math.isfinite(result.own_drift) else unknown),
+    ]
+
+
+def _round_by_round(result: Backtest) -> Table:
+    """The best method's estimate beside the gold; the shift is what all labels of the round were off by."""
+    shifts = {one.round: one for one in result.drift}
+    shown = dict(zip(result.rounds, words.without_common(result.rounds), strict=True))
+    names = ("gold", "gold mean", "estimate", f"{words.percent(result.level)} interval", "covers", "shift")
+    columns = [Column("round", "left", cut=True), *map(Column, names)]
+    rows = []
+    for one in result.plays:
+        if one.method != result.best:
+            continue
+        drift = shifts.get(one.round)
+        shift = words.number(drift.shift, 2, "+") if drift is not None else words.UNKNOWN
+        if drift is not None and math.isfinite(drift.shift_error):
+            shift += f" ± {drift.shift_error:.2f}"
+        gold = f"{words.number(one.seen.mean)} ± {words.number(one.seen.error)}"
+        interval = words.span(one.low, one.high)
+        row = [shown[one.round], f"{one.seen.n_gold:,}", gold, words.number(one.value), interval]
+        rows.append([*row, "yes" if one.covered else "NO", shift])
+    return Table(columns, rows)
+
+
+def counted(found: Mapping[str, Any]) -> Page:
+    return [
+        Line(
+            f"Counted {words.count(found['items'], 'item')}, {words.count(found['labels'], 'label')} by "
+            f"{words.count(found['labelers'], 'labeler')}, {found['gold']:,} gold.",
+            strong=True,
+        ),
+        Facts([("covariates", ", ".join(found["covariates"]) or "none"), ("file", found["output"])]),
+        Line("Use the file wherever a past round goes, or count it together with the next round."),
+    ]
+
+
+def studies(known: Mapping[str, str]) -> Page:
+    return [Facts(list(known.items())), Line("Run one: hero study NAME --replications 100")]
+
+
+def study(rows: Sequence[Mapping[str, Any]]) -> Page:
+    """One row for each cell and method, cells apart; ± is the Monte Carlo error."""
+    if rows and "alarms" in rows[0]:
+        return _guards(rows)
+    columns = [
+        Column("cell", "left", cut=True),
+        Column("method", "left"),
+        *(Column(name, "left") for name in ("bias", "sd", "rmse", "cover", "width")),
+    ]
+    table, breaks, last = [], set(), None
+    for position, row in enumerate(rows):
+        cell = str(row["cell"]).removeprefix(str(row["study"])).strip()
+        if cell != last:
+            breaks.add(position)
+        table.append(["" if cell == last else cell, str(row["method"]), *_study_numbers(row)])
+        last = cell
+    runs = sorted({int(row["replications"]) for row in rows})
+    span = " to ".join(f"{count:,}" for count in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
+    note = f"{span} replications a cell; ± is the error of a simulation of that size; cover is of 95% intervals."
+    if rows and "score_ratio" in rows[0]:
+        worst = max(float(row["score_ratio"]) for row in rows)
+        note += f" Interval score: at most {worst:.2f} times that of the best constant width."
+    return [Table(columns, table, frozenset(breaks)), Line(note)]
+
+
+def _guards(rows: Sequence[Mapping[str, Any]]) -> Page:
+    """One row for each situation and guard, designs apart."""
+    names = ("situation", "guard", "measures", "alarms")
+    table, breaks, last = [], set(), None
+    for position, row in enumerate(rows):
+        if row["cell"] != last:
+            breaks.add(position)
+        alarms = f"{words.number(row['alarms'], 3)}±{words.number(row['alarms_se'], 3).removeprefix('0')}"
+        place = "" if row["cell"] == last else str(row["cell"])
+        table.append([place, str(row["situation"]), f"{row['method']} {row['guard']}", str(row["measures"]), alarms])
+        last = row["cell"]
+    count = max(int(row["replications"]) for row in rows)
+    note = f"{count:,} replications a cell; ± is the error of a simulation of that size; every guard is at level 5%."
+    return [Table([Column(name, "left") for name in ("cell", *names)], table, frozenset(breaks)), Line(note)]
+
+
+def _study_numbers(row: Mapping[str, Any]) -> list[str]:
+    def value(name: str) -> float:
+        found = row.get(name)
+        return float("nan") if found is None else float(found)
+
+    def short(name: str) -> str:
+        return words.number(value(name)).removeprefix("0") if 0 <= value(name) < 1 else words.number(value(name))
+
+    return [
+        f"{words.number(value('bias'), sign='+')}±{short('bias_se')}",
+        short("sd"),
+        f"{short('rmse')}±{short('rmse_se')}",
+        f"{words.number(value('coverage'), 2)}±{words.number(value('coverage_se'), 2).removeprefix('0')}",
+        short("width"),
+    ]

@@ -1,0 +1,94 @@
+"""The small interface behind which counting runs: in memory, on DuckDB, on Spark.
+
+A `Source` is one round and an engine that can count it. A method that needs patterns only works on every engine; one
+that needs covariates gets their sums with the tally, and by `grams` the products that its variance takes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from hero_eval.counting.tally import Tally
+from hero_eval.findings import Finding
+from hero_eval.model.moments import Forms
+from hero_eval.model.patterns import Floats
+
+Names = tuple[str, ...]
+
+
+class Source(Protocol):
+    """One round, ready to be counted."""
+
+    @property
+    def labelers(self) -> Names: ...
+
+    @property
+    def values(self) -> Names: ...
+
+    @property
+    def classes(self) -> Names | None: ...
+
+    @property
+    def positive(self) -> str | None: ...
+
+    @property
+    def stays(self) -> bool:
+        """Whether there are too many labels of too many patterns for a tally; see `passes`."""
+        ...
+
+    def totals(self) -> tuple[int, int, int]:
+        """Items, labels and items with gold."""
+        ...
+
+    def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
+        """Counts with sums of these covariates; only labels by `labelers` if they are given."""
+        ...
+
+    def grams(self, covariates: Names, labelers: Names | None, forms: Forms) -> Floats:
+        """(P, m+1, m+1): sums of w^2 f f' over the items of each row of that tally, f the `features` of the forms."""
+        ...
+
+    def notes(self) -> tuple[Finding, ...]: ...
+
+    def column_names(self) -> Names: ...
+
+    def numeric_columns(self) -> Names: ...
+
+
+class Session(Protocol):
+    """What an SQL engine must be able to do."""
+
+    name: str
+
+    def scan(self, path: Path) -> str:
+        """SQL for all rows of a file."""
+        ...
+
+    def header(self, relation: str) -> Any:
+        """The relation's columns with their types: a pyarrow table without rows."""
+        ...
+
+    def query(self, sql: str) -> Any:
+        """The result as a pyarrow table."""
+        ...
+
+    def lend(self, name: str, table: Any) -> None:
+        """Make a small pyarrow table known to the engine."""
+        ...
+
+    def keep(self, name: str, sql: str) -> None:
+        """Make a result known under a name, computed once."""
+        ...
+
+    def drop(self, name: str) -> None:
+        """Forget a result that was kept."""
+        ...
+
+    def quoted(self, name: str) -> str:
+        """A column's name as the engine writes it."""
+        ...
+
+    def whole_sum(self, expression: str) -> str:
+        """SQL for the sum of an expression of 64-bit whole numbers, as a double; it must not overflow."""
+        ...

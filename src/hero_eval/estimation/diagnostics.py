@@ -1,0 +1,507 @@
+"""Guards: tests of what a method assumes, run beside every estimate, and the findings that say what they found.
+
+Each finding has its statistic and p-value in `data` and tells what was done about it. A guard looks at history and at
+the current labels only; it never changes the number of a method that was asked for by name. Where labels tell nothing
+of the class the interval becomes the whole range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from hero_eval.counting.count import count, is_large
+from hero_eval.findings import Finding, name_some
+from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
+from hero_eval.methods.current_rate import carry
+from hero_eval.methods.registry import ANCHORED, Fit, all_methods
+from hero_eval.model.joint import Joint, fit_joint, stack
+from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.routing import routing_scores, routing_weights
+from hero_eval.model.score_tests import Transport, can_test, check_transport
+from hero_eval.model.split_half import typical_labels
+from hero_eval.round import Round
+
+if TYPE_CHECKING:
+    from hero_eval.estimation.question import Current, Question
+
+HALF_WIDTH = 0.05
+"""How closely the gold that a refusal asks for would give the rate."""
+LEAST_WORTH = 5.0
+"""A rate known no better than by so few items with gold is weakly identified."""
+MANY_LABELERS = 30
+FEW_LABELS = 30
+"""Of each of so many labelers no likelihood can make good use of so few labels."""
+MATERIAL = 0.5
+"""A bias of so many standard errors leaves a 95% interval right 92% of the time."""
+MATERIAL_LABELS = 0.8
+"""Labels worth less than this share of what independent ones would be worth make an interval an eighth too short."""
+_HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
+LEAST_TO_DISAGREE = 20
+"""Golds of a current round from which they may contradict the model."""
+ROUNDS_THAT_TELL = 3
+"""Past rounds with gold from which on the distance between rounds is known, if roughly."""
+MOST_COLUMNS = 50
+_LEAST_ITEMS = 20
+
+
+def history_guards(question: Question) -> tuple[Finding, ...]:
+    """What history shows of how its gold was given, where the method rests on it."""
+    reliability = question.reliability
+    if reliability is None or not question.method.uses_history:
+        return ()
+    return (*_used_probabilities(reliability.rounds, "history"), *_routing_findings(question, reliability.rounds))
+
+
+def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]) -> list[Finding]:
+    """The findings of one fit with those of the guards, where the method rests on gold."""
+    found = [*found, *_own_gold_findings(question, fit, current)]
+    reliability = question.reliability
+    if current.own is not None and not question.method.by_design and not is_large(question.rounds):
+        return _with_dependence(question, fit, current.own, found)
+    if reliability is None or not question.method.uses_history or question.method.by_design:
+        return found
+    found = [*found, *_few_labels(question, fit, current, reliability)]
+    if is_large(question.rounds):
+        return found
+    found = [*_beside_hero1(question, current, found), *question.history_guards]
+    found = _with_dependence(question, fit, reliability, found)
+    found = _with_refusal(question, fit, current, reliability, found)
+    moved = question.transports[question.currents.index(current)]
+    if moved is not None and moved.p_value < ALARM:
+        found.append(_transport_finding(question, fit, moved, reliability))
+    return found
+
+
+def _own_gold_findings(question: Question, fit: Fit, current: Current) -> list[Finding]:
+    """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees."""
+    if is_large(question.rounds) or not current.round.n_gold or not question.n_gold_current:
+        return []
+    found = _used_probabilities([current.round], "current")
+    if current.own is not None or question.method.by_design:
+        found += _routing_findings(question, [current.round], "the current round")
+    gap = None if question.method.by_design else disagreement(fit, current)
+    if gap is not None and gap.p_value < ALARM:
+        found.append(_disagreement_finding(question, gap, f"{question.method.name} was kept, since it was asked for"))
+    return found
+
+
+# ------------------------------------------------------------------------------------------ the round's own gold
+
+
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """The rates by the model and by PPI, both (K,), and the test of their difference."""
+
+    model: Floats
+    design: Floats
+    statistic: float
+    p_value: float
+
+
+def disagreement(fit: Fit, current: Current) -> Disagreement | None:
+    """Whether HERO-3's rates and those that rest on the round's gold alone differ beyond chance.
+
+    Both are moved by the same items, so that the error of their difference is that of the differences of influences,
+    and of what HERO-3 allows for drift. None where there is too little gold to tell.
+    """
+    from hero_eval.methods.ppi import ppi_fit  # it brings the model's fit along, which most guards do without
+
+    if fit.levels is None or current.evidence.wide is None or current.round.n_gold < LEAST_TO_DISAGREE:
+        return None
+    other = ppi_fit(current.evidence, fit.levels)
+    if other.on_edge or fit.on_edge:
+        return None
+    apart = fit.current - other.current
+    covariance = apart.T @ apart
+    if fit.history is not None:
+        covariance = covariance + fit.history.T @ fit.history
+    if fit.between is not None:
+        covariance = covariance + fit.between.covariance()
+    gap = (fit.rates - other.rates)[1:]
+    if not (np.isfinite(covariance).all() and np.linalg.eigvalsh(covariance).min() > 0.0):
+        return None
+    statistic = float(gap @ np.linalg.solve(covariance, gap))
+    freedom = current.round.n_gold - 1.0
+    return Disagreement(
+        fit.rates, other.rates, statistic, float(special.fdtrc(len(gap), freedom, statistic / len(gap)))
+    )
+
+
+def contradicted(question: Question) -> Question:
+    """Without a method asked for: PPI instead of HERO-3 where a current round's own gold contradicts it."""
+    if is_large(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
+        return question
+    if any(here.evidence.wide is None or here.evidence.wide.covariates is not None for here in question.currents):
+        return question
+    gaps = [disagreement(fit, here) for fit, here in zip(question.first_fits, question.currents, strict=True)]
+    said = [gap for gap in gaps if gap is not None and gap.p_value < ALARM / len(gaps)]
+    if not said:
+        return question
+    finding = replace(
+        _disagreement_finding(question, said[0], "ppi was used, which rests on that gold alone"), doubts=False
+    )
+    why = f"{question.why}, but the current round's own gold contradicts hero3"
+    return replace(question, method=all_methods()["ppi"], why=why, findings=(*question.findings, finding))
+
+
+def _disagreement_finding(question: Question, gap: Disagreement, done: str) -> Finding:
+    k = int(np.argmax(np.abs(gap.model - gap.design))) if len(gap.model) > 2 else 1
+    message = (
+        f"the model and the current round's own gold disagree ({p_text(gap.p_value)}): hero3 puts the rate of "
+        f"{question.classes[k]!r} at {gap.model[k]:.3f}, ppi at {gap.design[k]:.3f}; {done}"
+    )
+    data = {"p_value": gap.p_value, "statistic": gap.statistic}
+    rates = {"hero3": gap.model, "ppi": gap.design}
+    each = {name: dict(zip(question.classes, of.tolist(), strict=True)) for name, of in rates.items()}
+    return Finding("F220", message, {**data, **each})
+
+
+def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
+    """HERO-2 asked for by name keeps its number where a covariate moved; the finding gets HERO-1's beside it."""
+    if question.method.name != "hero2" or not any(one.code == "F403" for one in found):
+        return list(found)
+    rates = carry(current.evidence.current, current.evidence.anchored).root.rates
+    instead = dict(zip(question.classes, rates.tolist(), strict=True))
+    shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
+    action = f"Trust `hero1` more, which says {shown}; or leave `method` out: the default does not rest on these means."
+    return [
+        replace(one, action=action, data={**one.data, "hero1": instead}) if one.code == "F403" else one for one in found
+    ]
+
+
+# ------------------------------------------------------------------------------------------ few labels a labeler
+
+
+def _few_labels(question: Question, fit: Fit, current: Current, reliability: Reliability) -> list[Finding]:
+    """Whether many labelers have few labels each, so few that any likelihood goes astray, or that halving history shows
+    what it does to the rate. Shrinkage is the remedy, and not questioned."""
+    many = len(reliability.labelers) >= MANY_LABELERS
+    if question.method.name not in ANCHORED or not many or reliability.shrinkage > 0:
+        return []
+    typical, errors = typical_labels(reliability.labels_each), rate_errors(fit)
+    data: dict[str, object] = {"labelers": len(reliability.labelers), "labels_each": typical}
+    said = ""
+    if typical >= FEW_LABELS:
+        if not (typical * errors.min() < _HARMLESS and reliability.halves):
+            return []
+        shift = _shift_by_halves(current, reliability)
+        z = np.divide(shift, errors, out=np.zeros_like(shift), where=errors > 0.0)  # an error of nil measures nothing
+        k = int(np.argmax(np.abs(z))) if len(z) > 2 else len(z) - 1
+        if not abs(z[k]) > MATERIAL:
+            return []
+        said = (
+            f": fitted to halves of history the rate of {question.classes[k]!r} moves by {shift[k]:+.4f}, "
+            f"{abs(z[k]):.1f} standard errors, and it is off by about as much with all of history"
+        )
+        by_class = dict(zip(question.classes, shift.tolist(), strict=True))
+        data |= {"shift": by_class, "shift_in_errors": float(z[k])}
+    message = (
+        f"half of history's labels are by labelers with {typical:.0f} labels or fewer, and {question.method.name} is "
+        f"biased by that{said}; its interval does not allow for it"
+    )
+    return [Finding("F210", message, data)]
+
+
+def _shift_by_halves(current: Current, reliability: Reliability) -> Floats:
+    """(K,) how far the rates move when the reliabilities are those of halves of history: an estimate of their bias."""
+    known = current.evidence.current
+    parts = [carry(known, half).root.rates for half in reliability.halves]
+    shift: Floats = np.mean(parts, axis=0) - carry(known, reliability.fit).root.rates
+    return shift
+
+
+# ------------------------------------------------------------------------------------------ labelers who err together
+
+
+def _with_dependence(question: Question, fit: Fit, reliability: Reliability, found: Sequence[Finding]) -> list[Finding]:
+    """HERO-3's own remark gets the statistic; a method that takes labelers as independent gets a warning."""
+    own = current_clusters(question, reliability)
+    clusters = _codes(question.history_clusters if own is None else own)
+    tested = reliability.dependence if clusters is None else reliability.dependence_by(clusters)
+    if tested is None:
+        return list(found)
+    data = dependence_data(tested)
+    if any(one.code == "F204" for one in found):
+        return [replace(one, data={**one.data, **data}) if one.code == "F204" else one for one in found]
+    if tested.p_value >= ALARM:
+        return list(found)
+    worth = dependence_fact(tested)
+    if fit.levels is not None:
+        so = "more levels of items were tried and did not explain the answers better, so nothing was changed"
+        # what the likelihood does not pay for shortens the interval by 12% or less; more is left in doubt
+        doubts = tested.effective < MATERIAL_LABELS * tested.labels_per_item
+        action = "Have gold for more items, so that levels show."
+        return [*found, Finding("F206", f"{worth}; {so}", data, action, doubts)]
+    so = f"{question.method.name} takes them as independent, so the rate may be off and its interval too short"
+    return [*found, Finding("F206", f"{worth}; {so}", data)]
+
+
+def current_clusters(question: Question, reliability: Reliability) -> NDArray[np.object_] | None:
+    """The clusters of the current round that these reliabilities are of, if they are of one."""
+    return next((here.clusters for here in question.currents if here.own is reliability), None)
+
+
+# ------------------------------------------------------------------------------------------ transported reliability
+
+
+def transport(question: Question, current: Current) -> Transport | None:
+    """The gold-free test on the labelers that history knows; None where there is nothing to test."""
+    reliability = question.reliability
+    assert reliability is not None
+    history, learned = reliability.counted.patterns, reliability.fit
+    known, kept = _known_part(question, current, reliability)
+    if known is None or known.n_items < _LEAST_ITEMS or not can_test(history, learned.latent):
+        return None
+    carried = carry(known, learned)
+    if not carried.root.converged or not can_test(known, learned.latent):
+        return None
+    blind = replace(known, gold=np.full_like(known.gold, -1))
+    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
+    options = replace(reliability.options, tolerance=1e-8, step_tolerance=None, max_steps=500, accelerate=True)
+    fitted, _ = fit_joint(stack(history, blind, learned.latent), start, options)
+    here = None if current.clusters is None else _codes(current.clusters[kept])
+    clusters = _codes(question.history_clusters), here
+    return check_transport(
+        history,
+        blind,
+        fitted,
+        Joint(learned.latent, carried.root.rates),
+        reliability.drawn,
+        learned.clip,
+        clusters,
+    )
+
+
+def _known_part(
+    question: Question, current: Current, reliability: Reliability
+) -> tuple[Patterns | None, NDArray[np.bool_]]:
+    """The current labels of labelers that history knows, and the items that have any."""
+    assert current.known is not None
+    if "all labelers" not in question.method.takes:
+        return current.evidence.current, current.known
+    if not set(current.round.labelers) & set(reliability.labelers):
+        return None, current.known
+    counted = count([current.round], reliability.labelers, question.classes)
+    assert counted.kept is not None
+    return (counted.patterns if counted.kept.any() else None), counted.kept
+
+
+def _transport_finding(question: Question, fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
+    parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
+    least = min(parts, key=lambda name: parts[name].p_value)
+    bound = -float(special.ndtri(ALARM / 2 / len(moved.z)))
+    names = [reliability.labelers[j] for j in np.flatnonzero(np.abs(moved.z) > bound)]
+    implied = np.clip(moved.implied[np.isfinite(moved.implied)], 0.0, 1.0)
+    seen, expected = moved.agreement
+    said = {
+        "common": "labelers together have become better or worse at telling the classes apart",
+        "rates": "each labeler alone implies a rate, and these lie further apart than chance allows"
+        + _implied_span(question, implied),
+        "skills": "some labelers agree with the others more, or less, than they did",
+    }[least]
+    drift = None if fit.between is None else fit.between.drift
+    allowed = drift is not None and drift.counts and question.options.interval not in ("bootstrap", "paper")
+    action = "Have an expert answer some items of the current round: they show the drift."
+    done = "the interval does not allow for it"
+    if drift is not None and allowed:
+        done = f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
+    message = (
+        f"history's reliabilities do not fit the current labels ({p_text(moved.p_value)}): {said}"
+        f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
+        f"{expected:.0%} expected; {done}"
+    )
+    data = {
+        "p_value": moved.p_value,
+        **{f"{name}_statistic": one.statistic for name, one in parts.items()},
+        **{f"{name}_p_value": one.p_value for name, one in parts.items()},
+        "labelers": names,
+        "agreement": seen,
+        "agreement_expected": expected,
+        "implied": {"class": question.classes[-1], "low": float(implied.min()), "high": float(implied.max())}
+        if len(implied)
+        else None,
+    }
+    return Finding("F205", message, data, action if fit.between is not None else "", doubts=not allowed)
+
+
+def _implied_span(question: Question, implied: Floats) -> str:
+    """The lowest and the highest rate that labelers imply, and of which class; of a part of the items they would stand
+    beside a number on another scale, so nothing is said."""
+    if len(implied) < 2 or len(question.currents) > 1:
+        return ""
+    return f" ({implied.min():.2f} to {implied.max():.2f} of {question.classes[-1]!r})"
+
+
+# ------------------------------------------------------------------------------------------ refusal
+
+
+def _with_refusal(
+    question: Question, fit: Fit, current: Current, reliability: Reliability, found: Sequence[Finding]
+) -> list[Finding]:
+    """What to do instead, where the labels tell next to nothing of the rate."""
+    worth, known = gold_worth(fit), reliability.knowledge
+    weak = not worth >= LEAST_WORTH
+    earlier = [str(one.data.get("why", one.fact)) for one in found if one.code == "F303"]
+    n_items = current.round.n_items
+    if reliability.knows_nothing and known is not None:
+        why = f"they went with the gold by {known.discrimination:.2f} of what they could, {p_text(known.p_value)}"
+        width = "the interval is the whole range"
+        if past_rounds_tell(fit):
+            width = "the interval rests on how far past rounds lie apart, and on nothing else"
+    elif weak:
+        why, width = f"{n_items} items with labels tell as much as {worth:.1f} with gold", "the interval is wide"
+    elif earlier:
+        why, width = earlier[0], "the interval is only indicative"
+    else:
+        return list(found)
+    needed = gold_needed(question.options.level, n_items)
+    cannot = f"these labelers cannot tell {_classes(question.classes)}"
+    action = (
+        f"Label {needed} more items with gold, which alone would give the rate to within {HALF_WIDTH:g}."
+        if needed < n_items
+        else f"Label all {needed} items with gold."
+    )
+    data = {
+        "why": why,
+        "discrimination": math.nan if known is None else known.discrimination,
+        "statistic": math.nan if known is None else known.statistic,
+        "p_value": math.nan if known is None else known.p_value,
+        "gold_worth": worth,
+        "gold_needed": needed,
+        "half_width": HALF_WIDTH,
+    }
+    return [*(one for one in found if one.code != "F303"), Finding("F303", f"{cannot} ({why}); {width}", data, action)]
+
+
+def knows_nothing(question: Question) -> bool:
+    """Whether the labelers that the method rests on have been shown to tell the classes apart no better than chance."""
+    reliability = question.reliability
+    if reliability is None or question.method.by_design or not question.method.uses_history:
+        return False
+    return reliability.knows_nothing
+
+
+def past_rounds_tell(fit: Fit) -> bool:
+    """Whether past rounds show how far a round may lie from the others, labels or not: the interval has that in it."""
+    return fit.between is not None and fit.between.drift.n_rounds >= ROUNDS_THAT_TELL
+
+
+def _classes(classes: Sequence[str]) -> str:
+    return "good from bad" if tuple(classes) == ("0", "1") else f"{', '.join(classes[:-1])} from {classes[-1]}"
+
+
+def gold_worth(fit: Fit) -> float:
+    """How many items with gold would pin the rates down as well as the labels do, for the class known least."""
+    errors = rate_errors(fit)
+    if not np.isfinite(errors).all():
+        return 0.0
+    with np.errstate(divide="ignore"):
+        worth = fit.inside * (1.0 - fit.inside) / errors**2
+    return float(worth.min())
+
+
+def rate_errors(fit: Fit) -> Floats:
+    """(K,) the standard error of each class's rate, items being independent."""
+    variance = np.zeros(len(fit.rates))
+    for part in (fit.current, fit.history):
+        if part is not None:
+            variance += (np.column_stack([-part.sum(axis=1), part]) ** 2).sum(axis=0)
+    return np.sqrt(variance)
+
+
+def gold_needed(level: float, n_items: int) -> int:
+    """Items with gold that alone give a rate to within `HALF_WIDTH`, whatever it is; no more than there are."""
+    z = -float(special.ndtri((1.0 - level) / 2))
+    return min(math.ceil(0.25 * (z / HALF_WIDTH) ** 2), n_items)
+
+
+# ------------------------------------------------------------------------------------------ how gold was routed
+
+
+def _used_probabilities(rounds: Sequence[Round], where: str) -> list[Finding]:
+    found = []
+    for one in rounds:
+        probability = one.gold_probability()
+        if probability is None or one.n_gold == 0:
+            continue
+        weight = routing_weights(one.gold >= 0, probability)[one.gold >= 0]
+        effective = float(weight.sum() ** 2 / (weight**2).sum())
+        message = (
+            f"{where} {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
+            f"{one.n_gold} gold items are worth {effective:.0f} drawn at random"
+        )
+        found.append(Finding("F111", message, {"gold": one.n_gold, "effective_gold": effective}))
+    return found
+
+
+def _routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
+    z = routing_z(rounds)
+    if not z:
+        return []
+    bound = -float(special.ndtri(ALARM / 2 / len(z)))
+    names = sorted((name for name, value in z.items() if abs(value) > bound), key=lambda name: -abs(z[name]))
+    if not names:
+        return []
+    largest = abs(z[names[0]])
+    p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
+    by_labels = all(name in LABEL_COLUMNS for name in names)
+    given = any(one.has_column("gold_probability") for one in rounds)
+    allowed, action = by_labels and question.method.name != "gold_proportion" and not question.method.by_design, ""
+    if allowed:
+        so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
+    elif given:
+        so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
+    else:
+        so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
+    message = (
+        f"gold did not go to a random part of {where}, it depends on {name_some(names)} (|z| {largest:.1f}, "
+        f"{p_text(p_value)}); {so}"
+    )
+    data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}
+    return [Finding("F112", message, data, action, doubts=not allowed)]
+
+
+LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
+
+
+def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
+    """z-values of what having gold may depend on: numeric columns, and what the labels look like."""
+    scores: dict[str, float] = {}
+    variances: dict[str, float] = {}
+    for one in rounds:
+        if not 0 < one.n_gold < one.n_items:
+            continue
+        names = one.numeric_columns()[:MOST_COLUMNS]
+        columns = np.column_stack([*(one.covariate(name) for name in names), _label_columns(one)])
+        known, given = one.gold >= 0, one.gold_probability()
+        expected = np.full(one.n_items, known.mean()) if given is None else given
+        for name, score, variance in zip(
+            (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns), strict=True
+        ):
+            scores[name] = scores.get(name, 0.0) + score
+            variances[name] = variances.get(name, 0.0) + variance
+    return {name: scores[name] / math.sqrt(variances[name]) for name in scores if variances[name] > 0}
+
+
+def _label_columns(one: Round) -> Floats:
+    """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
+    n_values = len(one.values)
+    place = one.label_item * n_values + one.label_answer
+    given = np.bincount(place, minlength=one.n_items * n_values).reshape(one.n_items, n_values)
+    labels = given.sum(axis=1)
+    return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])
+
+
+def _codes(names: NDArray[np.object_] | None) -> Ints | None:
+    """Clusters as numbers."""
+    if names is None:
+        return None
+    codes: Ints = np.unique(names.astype(str), return_inverse=True)[1].astype(np.int64)
+    return codes

@@ -1,0 +1,215 @@
+"""Which kind of interval, and the profile likelihood behind the safer one.
+
+The usual interval comes from influences. It leans on a normal approximation that needs some gold of every class,
+reliabilities that the data pin down, and a rate off the edge. Outside that region the profile of the joint likelihood
+of history and current takes over, where there is one: it covers even with a handful of gold labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from hero_eval.errors import wrong
+from hero_eval.estimate import Influence
+from hero_eval.estimation.curves import Rooted, Tabulated, drifting
+from hero_eval.findings import Finding
+from hero_eval.methods.current_rate import carry
+from hero_eval.methods.registry import ANCHORED, Fit
+from hero_eval.model.em import gold_counts
+from hero_eval.model.hero3.drift import drift_steps
+from hero_eval.model.joint import Joint, profile, stack
+from hero_eval.model.patterns import Floats
+
+if TYPE_CHECKING:
+    from hero_eval.estimation.question import Current, Question
+
+INTERVALS = ("influence", "profile", "bootstrap", "paper")
+SAFE_GOLD = 10
+SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
+SAFE_CLUSTERS = 20
+_DRIFT_POINTS = 41
+_UNSEEN_TICKS = 301
+
+
+def gold_freedom(n_gold: float, n_classes: int) -> float:
+    """Degrees of freedom of the t distribution that intervals use, by the gold that reliabilities rest on.
+
+    One for each gold item (of each class against the first) while they are few; the allowance fades faster than that
+    once they are not. The coverage study shows that this is what the normal distribution lacks.
+    """
+    each = n_gold / (n_classes - 1)
+    return max(each, each**2 / 20.0, 1.0)
+
+
+def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
+    """Nobody is surer of a rate on the edge than by having seen this many items outright."""
+    span = bounds[1] - bounds[0]
+    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
+    return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
+
+
+def interval_kind(
+    question: Question, fits: Sequence[Fit], currents: Sequence[Current], *, linear: bool = True
+) -> tuple[str, list[Finding]]:
+    """The kind asked for, or the usual one, or the safer one with a remark; `linear`: of one round's rates."""
+    asked = question.options.interval
+    lack = _no_profile(question, currents, linear)
+    if asked == "profile" and lack:
+        raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")
+    if asked == "profile":
+        return asked, []
+    reasons = _unsafe(question, fits)
+    left_out = [] if asked is None else _left_out(asked, question, fits)
+    if not reasons:
+        return asked or "influence", left_out
+    why, data = "; ".join(reasons), {"reasons": list(reasons)}
+    if lack is None and asked is None:
+        message = f"{why}: the profile-likelihood interval was used instead of the usual one"
+        return "profile", [Finding("F309", message, data, "Nothing; the interval allows for it.", doubts=False)]
+    if lack is None:
+        message = f"{why}: the interval asked for may be too short"
+        action = "Leave `interval` out: a safer one is to be had."
+    else:
+        message = f"{why}: the interval may be too short, and no safer one is to be had ({lack})"
+        action = " ".join(dict.fromkeys(reasons.values()))
+    return asked or "influence", [Finding("F309", message, data, action), *left_out]
+
+
+def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Finding]:
+    """Kinds that resample or look at the current items alone know nothing of how rounds differ; the paper's takes the
+    reliabilities as known."""
+    if asked not in ("bootstrap", "paper"):
+        return []
+    found = []
+    if asked == "paper" and question.reliability is not None:
+        message = "the interval asked for takes history's reliabilities as known, and leaves their error out"
+        found.append(Finding("F311", message, {"left_out": "reliabilities"}))
+    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.counts]
+    if drifts:
+        size = max(drift.size for drift in drifts)
+        message = (
+            f"this round's labels may have drifted (sd {size:.2f}, logit scale), which interval={asked!r} leaves out"
+        )
+        found.append(Finding("F311", message, {"left_out": "drift", "drift_sd": size}))
+    return found
+
+
+def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
+    """Why the normal approximation may fail here, each with what would mend it."""
+    reasons: dict[str, str] = {}
+    learned = [(here.own, "the current round") for here in question.currents if here.own is not None]
+    if question.reliability is not None and question.method.uses_history and not question.method.by_design:
+        learned = [(question.reliability, "history")]
+    for one, where in learned:
+        _, by_class = gold_counts(one.counted.patterns, len(question.classes))
+        if bounds_unseen(fits):
+            by_class = np.where(by_class == 0, np.inf, by_class)
+        scarce = int(np.argmin(by_class))
+        least = SAFE_OWN if question.method.by_design else SAFE_GOLD
+        if by_class[scarce] < least:
+            name = question.classes[scarce]
+            items = "1 item" if by_class[scarce] == 1 else f"{by_class[scarce]:g} items"
+            has = f"{where} has gold for only {items} of class {name!r}"
+            reasons[has] = f"Add gold to {where} until {least} items of class {name!r} have it."
+        rests_on_hero1 = any(fit.levels is None for fit in fits) and not question.method.by_design
+        if rests_on_hero1 and one.fit.information.is_weak:
+            reasons[f"{where} does not pin the reliabilities down"] = f"Add gold to {where}."
+    if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
+        has = f"there are only {question.n_clusters} clusters"
+        reasons[has] = f"Label items of {SAFE_CLUSTERS} clusters or more."
+    if any(fit.on_edge for fit in fits):
+        reasons["the estimate lies on the edge"] = "Have an expert answer some items of the current round."
+    return reasons
+
+
+def bounds_unseen(fits: Sequence[Fit]) -> bool:
+    """Whether the intervals allow for classes that no gold shows."""
+    return all(fit.between is not None and fit.between.unseen is not None for fit in fits)
+
+
+def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:
+    """Why there is no profile likelihood, or None if there is."""
+    if question.method.name not in ANCHORED:
+        return f"{question.method.name} has no profile likelihood"
+    if question.reliability is None:
+        return "there is no history"
+    if question.reliability.shrinkage > 0:
+        return "its likelihood leaves out the shrinkage"
+    if not linear:
+        return "it exists for rates, scores and win rates of one round"
+    if question.options.cluster is not None:
+        return "items are clustered"
+    weights = [current.evidence.current.item_weight for current in currents]
+    past = currents[0].evidence.history
+    if past is not None:
+        weights.append(past.item_weight)
+    return "items are weighted" if any(np.ptp(weight) > 1e-9 for weight in weights) else None
+
+
+def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floats, error: float) -> Rooted:
+    """The profile of  contrast . rates;  for HERO-2 it is HERO-1's, moved by what the covariates moved the estimate."""
+    evidence = current.evidence
+    learned = evidence.anchored
+    carried = carry(evidence.current, learned)
+    least, most = float(contrast.min()), float(contrast.max())
+
+    def place(rates: Floats) -> float:
+        share = (float(contrast @ rates) - least) / (most - least)
+        return float(special.logit(min(max(share, 1e-8), 1 - 1e-8)))
+
+    share = special.expit(place(fit.inside))
+    guess = error / ((most - least) * share * (1 - share)) if math.isfinite(error) else 1.0
+    both = stack(learned.patterns, evidence.current, learned.latent)
+    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
+    options = replace(evidence.em, tolerance=1e-9, step_tolerance=None, max_steps=2_000, accelerate=True)
+    walked = profile(both, start, contrast, min(max(0.6 * float(guess), 0.05), 2.0), options)
+    curve = Rooted(walked.places, walked.roots, (least, most), question.freedom)
+    return curve if question.method.name == "hero1" else curve.shifted(place(fit.inside) - place(carried.inside))
+
+
+def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats, floor: float) -> Tabulated:
+    """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
+    estimate moved to and fro, blurred by the items' own noise, whose standard error is at least `floor`."""
+    between = fit.between
+    assert between is not None
+    least, most = float(contrast.min()), float(contrast.max())
+    along = contrast[1:] - contrast[0]
+
+    def place(rates: Floats) -> float:
+        share = (float(contrast @ rates) - least) / (most - least)
+        return float(special.logit(min(max(share, 1e-9), 1 - 1e-9)))
+
+    def shifted(step: float) -> float:
+        return place(between.moved(step * direction))
+
+    steepest = between.slopes() @ along
+    direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.freedom))
+    if between.unseen is None:
+        where = np.vectorize(shifted)(drifts)
+    else:
+        direction = between.unseen.direction
+        drifts = drifts[:, :, None] + between.unseen.steps
+        ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
+        where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
+    parts = question.influence(fit, current, contrast).parts
+    items = Influence(tuple(part for part in parts if part.source != "rounds"))
+    share = special.expit(place(fit.inside))
+    scale = (most - least) * share * (1 - share)
+    noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
+    return drifting(
+        where,
+        between.drift.weights,
+        middle=shifted(0.0),
+        centre=place(fit.inside),
+        noise=noise,
+        freedom=question.freedom,
+        bounds=(least, most),
+        n_items=current.n_items(fit.on_all),
+    )

@@ -1,0 +1,276 @@
+"""`read_export`: which tool wrote a file, and what labels, gold, items and labelers it holds.
+
+A tool's file makes one table of answers in DuckDB: who said what about which item, whether it is gold, or why it is
+dropped. What follows is the same for all tools and happens here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
+from hero_eval.io.exports.opening import JSON_ENDINGS, Opening, open_export
+from hero_eval.io.files import ENDINGS
+from hero_eval.io.frames import Source, Sources
+from hero_eval.io.read_options import make_options
+from hero_eval.io.validate import parse_round
+from hero_eval.io.values import listed
+
+TOOLS = {
+    "label-studio": "label_studio",
+    "argilla": "argilla",
+    "langfuse": "langfuse",
+    "inspect": "inspect_log",
+    "promptfoo": "promptfoo",
+    "lm-eval": "lm_eval",
+    "mt-bench": "mt_bench",
+    "long": "plain_long",
+    "wide": "plain_wide",
+}
+"""Names of `--from`, and the files beside this one, in the order in which they are tried."""
+
+LONGEST_ANSWER = 500
+"""What is longer is a text, not one of a few possible answers."""
+
+ANSWERS = """CREATE TABLE answers (
+    item VARCHAR, labeler VARCHAR, answer VARCHAR, gold BOOLEAN, dropped VARCHAR, field VARCHAR,
+    kind VARCHAR, model VARCHAR, prompt VARCHAR, settings VARCHAR)"""
+DESCRIBED = "CREATE TABLE described (item VARCHAR, data JSON)"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller said about the file."""
+
+    fields: tuple[str, ...] = ()
+    labeler_columns: tuple[str, ...] | None = None
+    columns: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool's export: how it is recognised, and how its answers are read."""
+
+    looks_for: str
+    """In words, for whoever has a file that nothing fits."""
+    fits: Callable[[Opening], bool]
+    fill: Callable[[Opening, Asked], None]
+    """Fills the tables `answers` and `described`."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """What a file holds."""
+
+    tool: str
+    why: str
+    origin: str
+    labels: Any
+    gold: Any
+    items: Any
+    labelers: Any
+    dropped: Mapping[str, int]
+    """Reason → how many answers."""
+
+    @property
+    def n_items(self) -> int:
+        return len(self.labels["item"].unique())
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.labels.num_rows)
+
+    @property
+    def n_gold(self) -> int:
+        return int(self.gold.num_rows)
+
+    @property
+    def labeler_names(self) -> list[str]:
+        return sorted(str(name) for name in self.labels["labeler"].unique().to_pylist())
+
+    @property
+    def answers(self) -> list[str]:
+        return sorted(str(value) for value in self.labels["label"].unique().to_pylist())
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name in self.items.column_names if name != "item"]
+
+    def sources(self) -> Sources:
+        """The tables that a round is read from."""
+
+        def source(table: Any, what: str) -> Source | None:
+            return Source(f"{self.origin} ({what})", table, "files") if table.num_rows else None
+
+        labels = Source(f"{self.origin} (labels)", self.labels, "files")
+        items = source(self.items, "items") if self.columns else None
+        return Sources(labels, source(self.gold, "gold"), items, frozenset(), ())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tool": self.tool,
+            "why": self.why,
+            "file": self.origin,
+            "items": self.n_items,
+            "labels": self.n_labels,
+            "labelers": self.labeler_names,
+            "answers": self.answers,
+            "gold": self.n_gold,
+            "columns": self.columns,
+            "dropped": dict(self.dropped),
+        }
+
+
+def read_export(
+    path: str | Path,
+    *,
+    tool: str | None = None,
+    fields: Sequence[str] = (),
+    labeler_columns: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Export:
+    """Read what a tool exported. `tool=None` finds out which. `fields` are the questions or scores to take."""
+    if tool is not None and tool not in TOOLS:
+        raise wrong("E201", f"--from is {tool!r}. Known: {', '.join(TOOLS)}")
+    asked = Asked(tuple(fields), None if labeler_columns is None else tuple(labeler_columns), columns)
+    opened = open_export(Path(path).expanduser())
+    try:
+        name, why = (tool, "as named") if tool is not None else _recognise(opened)
+        opened.con.execute(ANSWERS)
+        opened.con.execute(DESCRIBED)
+        _fill(name, opened, asked)
+        export = _finish(name, why, opened, asked)
+    finally:
+        opened.con.close()
+    parse_round(_labelled_gold(export), make_options(None, None, None, None, None, export.origin))
+    return export
+
+
+def _labelled_gold(export: Export) -> Sources:
+    """As it will be read, but gold of items without labels may wait for them."""
+    import pyarrow as pa
+
+    sources = export.sources()
+    if sources.gold is None:
+        return sources
+    items = sources.items.table if sources.items else pa.table({"item": export.labels["item"].unique()})
+    more = pa.table({"item": pa.concat_arrays([*_chunks(items["item"]), *_chunks(export.gold["item"])]).unique()})
+    listing = items if sources.items and len(more) == len(items) else more
+    return Sources(sources.labels, sources.gold, Source("items", listing, "files"), frozenset(), ())
+
+
+def _chunks(column: Any) -> list[Any]:
+    return list(column.chunks) if hasattr(column, "chunks") else [column]
+
+
+def _tool(name: str) -> Tool:
+    found: Tool = import_module(f"hero_eval.io.exports.{TOOLS[name]}").TOOL
+    return found
+
+
+def _recognise(opened: Opening) -> tuple[str, str]:
+    """The first tool that the file looks like; E120 with what was looked for and what was found."""
+    for name in TOOLS:
+        tool = _tool(name)
+        if tool.fits(opened):
+            return name, f"it has {tool.looks_for}"
+    looked = "; ".join(f"{name}: {_tool(name).looks_for}" for name in TOOLS)
+    what = "columns" if opened.table is not None else "first record has the keys"
+    raise wrong(
+        "E120",
+        f"{opened.file} is of no known format. Its {what} {listed(list(opened.keys)) or 'none'}. Looked for: {looked}. "
+        f"Name the tool (--from), or map columns of a plain table (--column item=...). "
+        f"Known endings: {', '.join((*JSON_ENDINGS, *ENDINGS))}.",
+    )
+
+
+def _fill(name: str, opened: Opening, asked: Asked) -> None:
+    import duckdb
+
+    try:
+        _tool(name).fill(opened, asked)
+    except duckdb.Error as error:
+        reason = " ".join(str(error).split())[:200]
+        looked = _tool(name).looks_for
+        message = f"{opened.file} does not read as {name}, which has {looked}: {reason}. Name the right tool: --from"
+        raise wrong("E103", message) from error
+
+
+def _finish(name: str, why: str, opened: Opening, asked: Asked) -> Export:
+    """The chosen answers as tables, and the rest by the reason why it is dropped."""
+    con = opened.con
+    con.execute(
+        "UPDATE answers SET dropped = 'nobody is named as its labeler' WHERE labeler IS NULL AND dropped IS NULL"
+    )
+    con.execute("UPDATE answers SET dropped = 'it is about no item' WHERE item IS NULL AND dropped IS NULL")
+    con.execute("UPDATE answers SET dropped = 'no answer' WHERE trim(coalesce(answer, '')) = '' AND dropped IS NULL")
+    con.execute(
+        f"UPDATE answers SET dropped = 'an answer of more than {LONGEST_ANSWER} characters' "
+        f"WHERE length(answer) > {LONGEST_ANSWER} AND dropped IS NULL"
+    )
+    _choose_fields(opened, asked)
+    dropped = dict(con.execute("SELECT dropped, count(*) FROM answers WHERE dropped IS NOT NULL GROUP BY 1").fetchall())
+    kept = "FROM answers WHERE dropped IS NULL"
+    labels = _arrow(con, f"SELECT item, labeler, answer AS label {kept} AND NOT gold ORDER BY item, labeler")
+    gold = _arrow(con, f"SELECT item, answer AS gold, labeler AS source {kept} AND gold ORDER BY item, source")
+    who = "first(kind) AS kind, first(model) AS model, first(prompt) AS prompt, first(settings) AS settings"
+    labelers = _arrow(con, f"SELECT labeler, {who} {kept} AND NOT gold GROUP BY labeler ORDER BY labeler")
+    if not labels.num_rows:
+        reasons = "; ".join(f"{count} dropped: {reason}" for reason, count in dropped.items()) or "it holds no answers"
+        raise wrong("E122", f"{opened.file} ({name}) holds no label that could be imported: {reasons}.")
+    return Export(name, why, str(opened.file), labels, gold, _items(con), labelers, dropped)
+
+
+def _choose_fields(opened: Opening, asked: Asked) -> None:
+    """Answers to other questions than the chosen ones are dropped; E121 if it must be said which."""
+    counts = dict(
+        opened.con.execute(
+            "SELECT field, count(*) FROM answers WHERE field IS NOT NULL AND dropped IS NULL GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+    )
+    unknown = [name for name in asked.fields if name not in counts]
+    if unknown:
+        there = name_some(list(counts), 12) if counts else "none"
+        raise wrong("E121", f"--field is {name_some(unknown)}, but {opened.file} has answers to: {there}.")
+    if not asked.fields and len(counts) > 1:
+        there = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
+        raise wrong(
+            "E121", f"{opened.file} has answers to several questions: {there}. Choose: --field NAME (may be repeated)."
+        )
+    if asked.fields:
+        opened.con.execute(
+            "UPDATE answers SET dropped = 'answers another field: ' || field WHERE dropped IS NULL "
+            "AND field IS NOT NULL AND NOT list_contains(?, field)",
+            [list(asked.fields)],
+        )
+
+
+def _arrow(con: Any, sql: str) -> Any:
+    import pyarrow as pa
+
+    table = con.sql(sql).to_arrow_table()
+    return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
+
+
+def _items(con: Any) -> Any:
+    """What the tool says of each item, a column a key; numbers as numbers where all are."""
+    rows = con.execute(
+        "SELECT key, bool_and(kind IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'BOOLEAN', 'NULL')), "
+        "bool_and(kind IN ('BOOLEAN', 'NULL')), bool_or(kind <> 'NULL'), bool_or(kind IN ('OBJECT', 'ARRAY')) FROM ("
+        "SELECT key, json_type(data, '$.\"' || replace(key, '\"', '\\\"') || '\"') AS kind FROM "
+        "(SELECT data, unnest(json_keys(data)) AS key FROM described)) GROUP BY key ORDER BY key"
+    ).fetchall()
+    parts = ["item"]
+    for key, numeric, truth, known, nested in rows:
+        if not known or nested or key in ("item", "labeler", "label", "gold", "weight"):
+            continue
+        text = "data ->> '$.\"" + key.replace("'", "''").replace('"', '\\"') + "\"'"
+        kind = "BOOLEAN" if truth else "DOUBLE" if numeric else None
+        name = '"' + key.replace('"', '""') + '"'
+        parts.append(f"first(try_cast({text} AS {kind})) AS {name}" if kind else f"first({text}) AS {name}")
+    return con.sql(f"SELECT {', '.join(parts)} FROM described GROUP BY item ORDER BY item").to_arrow_table()

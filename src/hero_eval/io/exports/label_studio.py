@@ -1,0 +1,95 @@
+"""Label Studio: JSON (a record a task, with annotations and predictions) and JSON-MIN (a record an annotation)."""
+
+from __future__ import annotations
+
+from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.opening import Opening
+
+_ANSWER = """CASE r ->> '$.type'
+    WHEN 'choices' THEN CASE WHEN json_array_length(r, '$.value.choices') = 1 THEN r ->> '$.value.choices[0]' END
+    WHEN 'rating' THEN r ->> '$.value.rating'
+    WHEN 'number' THEN r ->> '$.value.number'
+    WHEN 'pairwise' THEN r ->> '$.value.selected' END"""
+_UNUSABLE = """CASE WHEN r IS NULL THEN 'an annotation without an answer'
+    WHEN (r ->> '$.type') = 'choices' AND json_array_length(r, '$.value.choices') > 1 THEN 'several choices at once'
+    WHEN (r ->> '$.type') NOT IN ('choices', 'rating', 'number', 'pairwise')
+    THEN 'a region of type ' || (r ->> '$.type') END"""
+
+
+def _fits(opened: Opening) -> bool:
+    whole = "annotations" in opened.keys and "data" in opened.keys
+    return whole or {"annotation_id", "annotator", "id"} <= set(opened.keys)
+
+
+def _fill(opened: Opening, _asked: Asked) -> None:
+    if opened.exists("$.annotation_id"):
+        _fill_min(opened)
+        return
+    opened.expect("json -> '$.annotations'", ["ARRAY"], "annotations")
+    opened.expect("json -> '$.predictions'", ["ARRAY", "UBIGINT"], "predictions")
+    opened.expect("json -> '$.data'", ["OBJECT"], "data")
+    opened.expect("json -> '$.id'", ["UBIGINT", "BIGINT", "VARCHAR"], "id")
+    opened.con.execute(
+        """CREATE TABLE said AS
+        SELECT number, json ->> '$.id' AS item, a, FALSE AS judge
+        FROM (SELECT number, json, unnest(CAST(json -> '$.annotations' AS JSON[])) AS a FROM records)
+        UNION ALL
+        SELECT number, json ->> '$.id', a, TRUE
+        FROM (SELECT number, json, unnest(CAST(json -> '$.predictions' AS JSON[])) AS a FROM records
+              WHERE json_type(json -> '$.predictions') = 'ARRAY')
+        WHERE json_type(a) = 'OBJECT'"""
+    )
+    opened.expect("a", ["OBJECT"], "an annotation", "said")
+    opened.expect("a -> '$.result'", ["ARRAY"], "the result of an annotation", "said")
+    opened.con.execute(
+        f"""INSERT INTO answers
+        SELECT item,
+            CASE WHEN judge THEN coalesce(a ->> '$.model_version', 'prediction') ELSE coalesce(
+                a ->> '$.completed_by.email', a ->> '$.completed_by.username', a ->> '$.completed_by.id',
+                a ->> '$.completed_by') END,
+            {_ANSWER},
+            coalesce(a ->> '$.ground_truth', 'false') = 'true' AND NOT judge,
+            CASE WHEN (a ->> '$.was_cancelled') = 'true' THEN 'a cancelled annotation' ELSE {_UNUSABLE} END,
+            r ->> '$.from_name',
+            CASE WHEN judge THEN 'judge' ELSE 'person' END,
+            CASE WHEN judge THEN a ->> '$.model_version' END, NULL, NULL
+        FROM (SELECT *, unnest(CASE WHEN json_array_length(a, '$.result') > 0
+                               THEN CAST(a -> '$.result' AS JSON[]) ELSE [NULL] END) AS r FROM said)"""
+    )
+    opened.con.execute("INSERT INTO described SELECT json ->> '$.id', json -> '$.data' FROM records")
+
+
+def _fill_min(opened: Opening) -> None:
+    """The keys of JSON-MIN come in order: the task's data, its id, the answers, then who gave them."""
+    orders = [row[0] for row in opened.con.execute("SELECT DISTINCT json_keys(json) FROM records").fetchall()]
+    fields: dict[str, None] = {}
+    data: dict[str, None] = {}
+    for keys in orders:
+        start = keys.index("id") if "id" in keys else 0
+        end = keys.index("annotator") if "annotator" in keys else len(keys)
+        fields.update(dict.fromkeys(keys[start + 1 : end]))
+        data.update(dict.fromkeys(keys[:start]))
+    for name in fields:
+        path = '$."' + name.replace('"', '\\"') + '"'
+        opened.con.execute(
+            """INSERT INTO answers
+            SELECT json ->> '$.id', json ->> '$.annotator',
+                CASE WHEN json_type(json, $path) NOT IN ('OBJECT', 'ARRAY') THEN json ->> $path END, FALSE,
+                CASE WHEN json_type(json, $path) IN ('OBJECT', 'ARRAY') THEN 'several choices at once'
+                     WHEN NOT json_exists(json, $path) THEN 'an annotation without an answer' END,
+                $name, 'person', NULL, NULL, NULL FROM records""",
+            {"path": path, "name": name},
+        )
+    kept = ", ".join(f"{_quote(name)}, json -> '$.{_escape(name)}'" for name in data)
+    opened.con.execute(f"INSERT INTO described SELECT json ->> '$.id', json_object({kept}) FROM records")
+
+
+def _quote(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _escape(name: str) -> str:
+    return '"' + name.replace('"', '\\"').replace("'", "''") + '"'
+
+
+TOOL = Tool("tasks with data and annotations (JSON), or annotation_id and annotator (JSON-MIN)", _fits, _fill)

@@ -1,0 +1,310 @@
+"""Rounds from files: a folder with labels, gold and items, or one table with everything."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import difflib
+import gzip
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from hero_eval.errors import HeroError, InputError, Problem, wrong
+from hero_eval.io.frames import TABLES, Source, Sources, gather, without_index
+from hero_eval.io.read_options import make_options
+from hero_eval.io.validate import parse_round
+from hero_eval.io.values import listed
+
+if TYPE_CHECKING:
+    from hero_eval.round import Round
+
+ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_DELIMITERS = (",", ";", "\t")
+
+
+def read_round(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any | None = None,
+    covariates: Sequence[str] | None = None,
+    text: str | None = None,
+    name: str | None = None,
+    missing: Sequence[Any] | None = None,
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    spark: Any | None = None,
+) -> Round:
+    """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
+
+    A file of counts that `save_counts` wrote is read as the round it came from.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder, or the file.
+    columns : mapping of str to str, optional
+        Our column names mapped to yours, such as ``{"labeler": "user"}``. None: the columns have our names.
+    classes : sequence, optional
+        All possible answers, in order. None: the answers that occur.
+    positive : class, optional
+        The class whose rate is asked for. None leaves that to each estimate.
+    covariates : sequence of str, optional
+        Columns of the items that will be covariates: naming them has them checked now. None checks none.
+    text : str, optional
+        The column of text that will be a covariate: naming it has it checked now. None checks none.
+    name : str, optional
+        What messages call the round. None: the name of the folder or file.
+    missing : sequence, optional
+        Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
+    engine : {"memory", "duckdb", "spark"}, optional
+        Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
+        files of 256 MB and more, else memory.
+    memory_limit : str, optional
+        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
+    spark : SparkSession or str, optional
+        The session, or the URL of the master, on which Spark runs; naming it chooses Spark. None with
+        ``engine="spark"``: this machine.
+
+    Returns
+    -------
+    Round
+        The round; one that leaves its labels in the files refuses what asks for single items (E211).
+
+    Raises
+    ------
+    InputError
+        With the problems of all files at once.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> hero.read_round(files("hero_eval") / "examples" / "defect" / "current")
+    Round 'current': 532 items, 1596 labels by 8 labelers, 0 gold
+    """
+    from hero_eval.counting.engine_choice import open_round  # engines make rounds too, so they do not belong to reading
+    from hero_eval.round import Round  # a round can be made without files, so it does not know this module
+
+    where = Path(path).expanduser()
+    files, problems = _look(where)
+    options = make_options(columns, classes, positive, covariates, text, name or name_of(where), missing)
+    elsewhere = open_round(files, options, engine, memory_limit, spark) if not problems else None
+    if elsewhere is not None:
+        return elsewhere
+    return Round._of(parse_round(_read_files(files, problems), options))
+
+
+def read_sources(where: Path) -> Sources:
+    """The tables at a path, with the problems of all of them; InputError E101 or E103 if there is nothing to read."""
+    return _read_files(*_look(where))
+
+
+def _look(where: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
+    """The files of a round; InputError E101 or E103 if there are none."""
+    try:
+        if not where.exists():
+            raise InputError(_not_there(where))
+        files, problems = _find_files(where)
+    except OSError as error:  # a name too long, a folder without permission
+        raise InputError(Problem("E103", f"{where} cannot be read: {error.strerror or error}.")) from error
+    return files, problems
+
+
+def name_of(path: Path) -> str:
+    """How messages call the round at this path: the folder's name, or the file's without its ending."""
+    return _stem(Path(os.path.abspath(path)))
+
+
+def beside(folder: Path, table: str) -> Path | None:
+    """The file of one more table in a round's folder, if there is one."""
+    if not folder.is_dir():
+        return None
+    found = [entry for entry in sorted(folder.iterdir()) if _ending(entry.name) and _stem(entry).lower() == table]
+    return found[0] if found else None
+
+
+def _stem(path: Path) -> str:
+    ending = _ending(path.name)
+    return path.name[: len(path.name) - len(ending)] if ending else path.name
+
+
+def _ending(name: str) -> str | None:
+    """The ending by which a file is known as a table; the longest that fits."""
+    fitting = [ending for ending in ENDINGS if name.lower().endswith(ending)]
+    return max(fitting, key=len) if fitting else None
+
+
+def _not_there(path: Path) -> Problem:
+    parent = next((folder for folder in path.absolute().parents if folder.is_dir()), Path("/"))
+    holds = sorted(entry.name for entry in parent.iterdir() if not entry.name.startswith("."))
+    wanted = path.absolute().relative_to(parent).parts[0]
+    near = difflib.get_close_matches(wanted, holds, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return Problem("E101", f"{path} does not exist. {parent} holds: {listed(holds) or 'nothing'}.{hint}")
+
+
+def _find_files(path: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
+    """The file of each table, and the problem of each table that has no file where it should, or two."""
+    if not path.is_dir() or path.name.lower().endswith(".parquet"):  # Spark writes a table as a folder
+        return {"labels": path}, {}
+    entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
+    files: dict[str, Path] = {}
+    problems: dict[str, Problem] = {}
+    for table in TABLES:
+        found = [e for e in entries if _ending(e.name) and _stem(e).lower() == table]
+        if len(found) > 1:
+            names = " and ".join(entry.name for entry in found)
+            problems[table] = Problem("E116", f"{path} has {len(found)} files for {table}: {names}. Keep one of them.")
+        elif found:
+            files[table] = found[0]
+        elif table == "labels":
+            holds = listed([entry.name for entry in entries]) or "nothing"
+            wanted = ", ".join(f"labels{ending}" for ending in ENDINGS)
+            problems[table] = Problem("E116", f"{path} holds no labels table ({wanted}). It holds: {holds}.")
+    return files, problems
+
+
+def _read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> Sources:
+    sources: dict[str, Source] = {}
+    problems = list(missing.values())
+    broken = set(missing)
+    for table, file in files.items():
+        try:
+            sources[table] = Source(str(file), without_index(read_table(file)), "files")
+        except HeroError as error:
+            problems += error.problems
+            broken.add(table)
+    return gather(sources, broken, problems)
+
+
+def read_table(file: Path) -> Any:
+    """One file as a pyarrow table; InputError E102, E103 or E106."""
+    import pyarrow as pa
+
+    ending = _known_ending(file)
+    if file.is_file() and file.stat().st_size == 0:
+        raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
+    try:
+        return _read_parquet(file) if ending == ".parquet" else _read_text(file, ending)
+    except (pa.ArrowException, OSError, EOFError, csv.Error) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        remedy = "Write it again; it may be damaged."
+        if "Expected" in reason:  # a row of the wrong length
+            remedy = "Give every row as many fields as the header, and quote fields that hold the delimiter."
+        raise wrong("E103", f"{file} cannot be read: {reason}. {remedy}") from error
+
+
+def _known_ending(file: Path) -> str:
+    ending = _ending(file.name)
+    if ending is None:
+        raise wrong("E103", f"{file} is not a table that can be read. Known endings: {', '.join(ENDINGS)}.")
+    return ending
+
+
+def text_format(file: Path) -> tuple[str, list[str]] | None:
+    """Delimiter and header of a text file, None for Parquet; InputError E102, E103 or E106 if it is neither."""
+    ending = _known_ending(file)
+    if file.is_file() and file.stat().st_size == 0:
+        raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
+    if ending == ".parquet":
+        return None
+    try:
+        delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
+    except (OSError, EOFError) as error:
+        raise wrong("E103", f"{file} cannot be read: {error}. Write it again; it may be damaged.") from error
+    return delimiter, _named_once(file, header)
+
+
+def _named_once(file: Path, header: list[str]) -> list[str]:
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise wrong("E103", f"{file} has more than one column called {twice[0]!r}. Rename or drop all but one.")
+    return header
+
+
+def _read_parquet(file: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file) if file.is_dir() else pq.ParquetFile(file).read()
+    for name in table.column_names:
+        column = table[name]
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise wrong("E106", f"{file} column {name!r} is not UTF-8: {error}. Write it as UTF-8.") from error
+    return table
+
+
+def _read_text(file: Path, ending: str) -> Any:
+    """CSV with every column as text, so that "007" survives."""
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
+    _named_once(file, header)
+    try:
+        return pacsv.read_csv(
+            file,
+            # with threads, but only one of them, pyarrow may wait forever for a packed file that ends too early
+            read_options=pacsv.ReadOptions(use_threads=pa.cpu_count() > 1),
+            parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        _check_encoding(file)
+        raise error
+
+
+def _read_header(file: Path, delimiter: str | None) -> tuple[str, list[str]]:
+    """The delimiter (the commonest in the first line, unless known) and the column names."""
+    with _open(file) as stream:
+        start = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else b""
+        if start == b"PAR1":
+            raise wrong("E103", f"{file} is a Parquet file by its content. Name it {_stem(file)}.parquet.")
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise wrong("E106", f"{file} is UTF-16, not UTF-8, from its first byte on. Save it as UTF-8.")
+        try:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            lines = iter(text.readline, "")
+            first = next(lines, "")
+            if not first.strip():
+                raise wrong("E102", f"{file} has no header line. Its first line must name the columns.")
+            delimiter = delimiter or max(_DELIMITERS, key=first.count)
+            return delimiter, next(csv.reader(_chain(first, lines), delimiter=delimiter))
+        except UnicodeDecodeError:
+            _check_encoding(file)
+            raise
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _open(file: Path) -> BinaryIO:
+    return io.BufferedReader(gzip.open(file)) if file.name.lower().endswith(".gz") else file.open("rb")
+
+
+def _check_encoding(file: Path) -> None:
+    """E106 with the line and the byte, if the file is not UTF-8."""
+    with _open(file) as stream:
+        offset = 0
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise wrong(
+                    "E106",
+                    f"{file} is not UTF-8: byte 0x{line[error.start]:02x} in line {number} "
+                    f"(byte {offset + error.start + 1} of the file). Save it as UTF-8.",
+                ) from None
+            offset += len(line)

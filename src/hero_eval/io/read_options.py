@@ -1,0 +1,127 @@
+"""What the caller said about a round besides its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hero_eval.errors import Problem
+from hero_eval.io.values import answer_text, canonical, fold, is_binary, plain_text
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `Round` and `read_round`, checked as far as they can be without the tables."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    classes: tuple[str, ...] | None = None
+    """As the caller wrote them, as text."""
+    positive: str | None = None
+    covariates: tuple[str, ...] = ()
+    text: str | None = None
+    name: str = "round"
+    missing: tuple[str, ...] = ()
+    """Answers that count as not given."""
+    spelling: bool = True
+    """Whether rare answers that look like misspellings are refused; not of rounds that were taken in before."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def class_texts(self) -> tuple[str, ...]:
+        """Every answer that the caller named."""
+        return (*(self.classes or ()), *((self.positive,) if self.positive is not None else ()))
+
+
+def make_options(
+    columns: Mapping[str, str] | None,
+    classes: Sequence[Any] | None,
+    positive: Any | None,
+    covariates: Sequence[str] | None,
+    text: str | None,
+    name: str,
+    missing: Sequence[Any] | None = None,
+) -> Options:
+    """Options from the arguments of a call. Unusable class names are E118, other unusable values E201."""
+    problems: list[Problem] = []
+    listed = _several("classes", classes, problems)
+    texts = None if listed is None else tuple(_class_text(value) for value in listed)
+    of_classes = _class_problems(texts) or _unprintable("classes names", texts or ())
+    chosen = None if positive is None else _class_text(positive)
+    of_positive = _unprintable("positive is", () if chosen is None else (chosen,))
+    unsaid = tuple(_class_text(value) for value in _several("missing", missing, problems) or ())
+    of_missing = _missing_problems(unsaid, (*(texts or ()), *([chosen] if chosen is not None else [])))
+    used = tuple(_several("covariates", covariates, problems) or ())
+    problems += [*of_classes, *of_positive, *of_missing]
+    for what, values in (("covariates names", used), ("text is", (text,)), ("name is", (name,))):
+        problems += _name_problems(what, values)
+    return Options(
+        columns=_mapping(columns, problems),
+        classes=None if of_classes else texts,  # every label would be outside unusable classes
+        positive=None if of_positive else chosen,
+        covariates=tuple(one for one in used if isinstance(one, str)),
+        text=text if isinstance(text, str) else None,
+        name=name if not _name_problems("", (name,)) else "round",
+        missing=() if of_missing else unsaid,
+        problems=tuple(problems),
+    )
+
+
+def _several(option: str, values: Any, problems: list[Problem]) -> Sequence[Any] | None:
+    """A single name given where several are expected is one name, not its letters."""
+    if values is None or isinstance(values, str):
+        return None if values is None else [values]
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        problems.append(Problem("E201", f"{option} is {values!r}. It is a list of names."))
+        return None
+    return list(values)
+
+
+def _mapping(columns: Any, problems: list[Problem]) -> dict[str, str]:
+    pairs = columns if columns is not None else {}
+    if isinstance(pairs, Mapping) and all(isinstance(name, str) for pair in pairs.items() for name in pair):
+        return dict(pairs)
+    problems.append(Problem("E201", f"columns is {columns!r}. It maps our names to yours: {{'labeler': 'rater'}}."))
+    return {}
+
+
+def _name_problems(what: str, values: Iterable[Any]) -> list[Problem]:
+    """E201 for what is no text, or none that can be written."""
+    wrong = [value for value in values if value is not None and not isinstance(value, str)]
+    if wrong:
+        return [Problem("E201", f"{what} {wrong[0]!r}, which is no text. Columns go by their names.")]
+    return _unprintable(what, [value for value in values if value is not None])
+
+
+def _unprintable(what: str, values: Iterable[str]) -> list[Problem]:
+    bad = [value for value in values if any("\ud800" <= letter <= "\udfff" for letter in value)]
+    return [Problem("E201", f"{what} {bad[0]!r}, which holds half of a surrogate pair.")] if bad else []
+
+
+def _missing_problems(missing: Sequence[str], named: Sequence[str]) -> list[Problem]:
+    if "" in missing:
+        return [Problem("E201", "missing names an empty answer. Empty answers count as not given in any case.")]
+    both = [text for text in missing if fold(text) in {fold(name) for name in named}]
+    if both:
+        message = f"missing names {both[0]!r}, which classes or positive name as a class. Leave it out of one of them."
+        return [Problem("E201", message)]
+    return _unprintable("missing names", missing)
+
+
+def _class_text(value: Any) -> str:
+    text = plain_text(value) or ""
+    return answer_text(text, frozenset({text.strip()})) or ""
+
+
+def _class_problems(texts: tuple[str, ...] | None) -> list[Problem]:
+    if texts is None:
+        return []
+    shown = f"classes={list(texts)}"
+    if "" in texts:
+        return [Problem("E118", f"{shown} holds an empty class. Name every class.")]
+    spelled = [canonical(text, binary=is_binary(texts)) for text in texts]
+    if len(set(spelled)) < len(spelled):
+        return [Problem("E118", f"{shown} names a class twice. Name each class once.")]
+    if len(texts) < 2:
+        return [Problem("E118", f"{shown} has {len(texts)} class. Name at least two.")]
+    return []

@@ -1,0 +1,228 @@
+"""From tables to the contents of a round, collecting every problem before raising one error.
+
+Each step reads what it can and reports what it cannot; later steps work on whatever is left. So a caller
+hears of a missing column in the labels, a contradiction in the gold and an infinite covariate in one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_eval.errors import InputError, Problem
+from hero_eval.findings import Finding, name_some
+from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
+from hero_eval.io.arrays import Codes
+from hero_eval.io.columns import Named, missing_columns, rename, unknown_mappings
+from hero_eval.io.describe import Described, check_named, describe
+from hero_eval.io.frames import Sources
+from hero_eval.io.gold import Gold, gold_of_items, read_gold, settle_gold
+from hero_eval.io.ids import positions, read_ids
+from hero_eval.io.labels import Counted, Labels, count_labels, read_labels
+from hero_eval.io.read_options import Options
+from hero_eval.io.values import count_of
+
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "labels": ("item", "labeler", "label"),
+    "gold": ("item", "gold"),
+    "items": ("item",),
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a `Round` holds; the shapes are explained there."""
+
+    name: str
+    item_ids: NDArray[np.object_]
+    labelers: tuple[str, ...]
+    values: tuple[str, ...]
+    label_item: Codes
+    label_labeler: Codes
+    label_answer: Codes
+    gold: Codes
+    weight: NDArray[np.float64] | None
+    columns: Mapping[str, Any]
+    """Item columns: pyarrow arrays of length n_items."""
+    items_name: str
+    """How messages call the table that the item columns came from."""
+    classes_given: tuple[str, ...] | None
+    positive: str | None
+    notes: tuple[Finding, ...]
+    frame_kind: str
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables under our column names; None = not given, or not readable."""
+
+    labels: Named | None
+    gold: Named | None
+    items: Named | None
+
+
+def parse_round(sources: Sources, options: Options) -> Contents:
+    """The contents of a round; InputError with all problems if there are any."""
+    problems = [*sources.problems, *options.problems]
+    tables = _name_columns(sources, options, problems)
+    labels = read_labels(tables.labels, options, problems)
+    gold = None if "gold" in sources.broken else _find_gold(tables, options, problems)
+    answers = agree_on_answers(
+        times_said(labels.answers) if labels else {},
+        times_said(gold.answers) if gold else {},
+        options,
+        complete=labels is not None and not sources.broken,
+        problems=problems,
+    )
+    problems += misspelled(labels.table.column("label"), answers, labels.answers) if labels else []
+    problems += misspelled(gold.table.column("gold"), answers, gold.answers, in_gold=True) if gold and labels else []
+    counted = count_labels(labels, answers, problems) if labels else None
+    gold_answers, gold_duplicates = settle_gold(gold, answers, problems)
+    described = None if "items" in sources.broken else _describe(tables, labels, counted, options, problems)
+    aside = _check_ids(counted, gold, gold_answers, described, sources, problems)
+    if problems or labels is None or counted is None or sources.labels is None:
+        raise InputError(problems)
+    return Contents(
+        name=options.name,
+        item_ids=np.array(counted.item_ids.to_numpy(zero_copy_only=False), np.object_),
+        labelers=counted.labelers,
+        values=answers.values,
+        label_item=counted.item,
+        label_labeler=counted.labeler,
+        label_answer=counted.answer,
+        gold=gold_of_items(gold, gold_answers, counted.item_ids),
+        weight=described.weight if described else None,
+        columns=described.columns if described else {},
+        items_name=described.name if described else "items",
+        classes_given=answers.classes,
+        positive=answers.positive,
+        notes=(
+            *_notes(labels, counted, gold_duplicates, described, aside),
+            *answer_notes(answers, labels.answers, gold.answers if gold else None),
+        ),
+        frame_kind=sources.labels.kind,
+    )
+
+
+def _name_columns(sources: Sources, options: Options, problems: list[Problem]) -> Tables:
+    """Tables under our names. Missing columns and empty tables are reported here."""
+    wrong_mappings = {} if sources.broken else unknown_mappings(sources.given(), options.columns)
+    problems += wrong_mappings.values()
+    named: dict[str, Named] = {}
+    for table, needed in NEEDED.items():
+        source = getattr(sources, table)
+        if source is None:
+            continue
+        named[table] = rename(source, needed, options.columns)
+        problems += missing_columns(named[table], needed, wrong_mappings)
+        if not named[table].n_rows:
+            remedy = "Give at least one row." if table == "labels" else "Leave it out if there is nothing to say."
+            problems.append(Problem("E105", f"{source.name} has a header but no rows. {remedy}"))
+    return Tables(named.get("labels"), named.get("gold"), named.get("items"))
+
+
+def _find_gold(tables: Tables, options: Options, problems: list[Problem]) -> Gold | None:
+    """Gold from its own table, else from a `gold` column of the labels or of the items."""
+    if tables.gold is not None:
+        return read_gold(tables.gold, options, problems)
+    for table in (tables.labels, tables.items):
+        if table is not None and "gold" in table.columns:
+            return read_gold(table, options, problems, borrowed=True)
+    return None
+
+
+def _describe(
+    tables: Tables, labels: Labels | None, counted: Counted | None, options: Options, problems: list[Problem]
+) -> Described | None:
+    """Item columns from the items table, else from the labels.
+
+    They are aligned with the labelled items; if the labels are unusable, with their own, so as to be checked.
+    """
+    table = tables.items or tables.labels
+    if table is None:
+        return None
+    from_labels = tables.items is None
+    described, item_ids = None, None
+    ids = labels.items if labels and from_labels else read_ids(table, "item", [] if from_labels else problems)
+    if ids is not None and table.n_rows:
+        item_ids = counted.item_ids if counted else ids.texts
+        described = describe(table, ids, item_ids, from_labels=from_labels, options=options, problems=problems)
+    check_named(table, described, item_ids, counted.labelers if counted else None, options, problems)
+    return described
+
+
+def _check_ids(
+    counted: Counted | None,
+    gold: Gold | None,
+    gold_answers: Codes,
+    described: Described | None,
+    sources: Sources,
+    problems: list[Problem],
+) -> list[str]:
+    """The items to set aside because they have no labels. Ids that do not line up are E111."""
+    if counted is None:
+        return []
+    unlabelled = set(counted.unlabelled.to_pylist())
+    in_items = described is not None and not described.from_labels
+    listed = unlabelled | set(described.others(counted.item_ids) if described and in_items else ())
+    if gold is not None and "items" not in sources.broken:
+        away = gold.items.texts.filter(gold_answers >= 0)
+        away = away.filter(positions(away, counted.item_ids) < 0).to_pylist()
+        unknown = sorted(set(away) - listed)
+        if unknown:
+            problems.append(_unknown_gold(gold.table.name, unknown, counted))
+    if described and in_items:
+        strangers = sorted(listed - unlabelled)
+        lacking = counted.item_ids.filter(described.lacking).to_pylist()
+        if strangers and lacking:
+            problems.append(_misaligned_items(described, strangers, lacking))
+    return sorted(listed)
+
+
+def _unknown_gold(table: str, unknown: Sequence[str], counted: Counted) -> Problem:
+    return Problem(
+        "E111",
+        f"{table} has gold for {count_of(len(unknown), 'item')} without labels, for example {unknown[0]!r}; "
+        f"the labels have ids such as {str(counted.item_ids[0])!r}. Use the same ids in both, drop these "
+        "rows, or list the items in an items table.",
+    )
+
+
+def _misaligned_items(described: Described, strangers: Sequence[str], lacking: Sequence[str]) -> Problem:
+    return Problem(
+        "E111",
+        f"{described.name} does not line up with the labels: it describes {count_of(len(strangers), 'item')} "
+        f"without labels, for example {strangers[0]!r}, and lacks {count_of(len(lacking), 'item')} with "
+        f"labels, for example {lacking[0]!r}. Use the same ids in both.",
+    )
+
+
+def _notes(
+    labels: Labels, counted: Counted, gold_duplicates: int, described: Described | None, aside: list[str]
+) -> tuple[Finding, ...]:
+    notes = []
+    by_table = {
+        "labels": counted.duplicates,
+        "gold": gold_duplicates,
+        "items": described.duplicates if described else 0,
+    }
+    dropped = {table: count for table, count in by_table.items() if count}
+    if dropped:
+        total = sum(dropped.values())
+        where = ", ".join(f"{table} {count}" for table, count in dropped.items())
+        notes.append(Finding("F101", f"exact duplicates were dropped: {total} ({where})", {"count": total, **dropped}))
+    if aside:
+        message = f"items without labels were set aside: {len(aside)} ({name_some(aside)})"
+        notes.append(Finding("F102", message, {"count": len(aside), "items": aside[:5]}))
+    empty = int((labels.answers.codes < 0).sum()) - sum(int(rows.sum()) for rows in labels.answers.aside.values())
+    if empty:
+        notes.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))
+    if described and described.varying:
+        names = list(described.varying)
+        message = f"columns of the labels that differ within an item were ignored: {name_some(names)}"
+        notes.append(Finding("F107", message, {"count": len(names), "columns": names}))
+    return tuple(notes)

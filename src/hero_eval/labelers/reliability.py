@@ -1,0 +1,603 @@
+"""How each labeler answers, given the gold class: learned from history, carried to the current round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hero_eval.counting.count import count, count_passes, stays
+from hero_eval.counting.memory import Counted
+from hero_eval.counting.passes import Passes, fit_by_passes
+from hero_eval.deprecation import renamed_option
+from hero_eval.display import Displayed
+from hero_eval.errors import SupportError, unsupported, wrong
+from hero_eval.findings import Finding, name_some
+from hero_eval.model.em import EMOptions, EMReport, expectation, gold_counts, gold_start
+from hero_eval.model.gold_table import answers_by_gold
+from hero_eval.model.history import HistoryFit, Progress, fit_anchored
+from hero_eval.model.latent import Latent
+from hero_eval.model.patterns import Floats, Ints, sum_by
+from hero_eval.model.score_tests import (
+    Dependence,
+    Knowledge,
+    Scored,
+    can_test,
+    check_dependence,
+    check_knowledge,
+    draw_rows,
+    measure_skills,
+    score_rows,
+)
+from hero_eval.model.split_half import half_fits, labels_of
+from hero_eval.result_frames import checked_backend, to_frame
+from hero_eval.round import Round, common_classes, in_one_spelling
+
+UNINFORMATIVE = 0.1
+LITTLE = 0.3
+"""A labeler is accused of knowing nothing if it cannot know more than this, and seems to know less than half of it."""
+ALARM = 0.05
+"""The level of each guard, over all labelers together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability(Displayed):
+    """Fitted reliabilities of all labelers of history. Pass it as `history` to estimate without fitting again.
+
+    Attributes
+    ----------
+    rounds : tuple of Round
+        The rounds of history.
+    labelers : tuple of str
+        Names of the labelers, sorted. J is their number.
+    classes : tuple of str
+        The classes, in order. K is their number.
+    counted : Counted
+        History counted by answer patterns. For use inside the package.
+    fit : HistoryFit
+        The fitted model. For use inside the package.
+    options : EMOptions
+        The options of the fit. For use inside the package.
+    findings : tuple of Finding
+        What one must know about this fit.
+    shrinkage : float
+        Pseudo-answers added to each labeler and class.
+    """
+
+    rounds: tuple[Round, ...]
+    labelers: tuple[str, ...]
+    classes: tuple[str, ...]
+    counted: Counted
+    fit: HistoryFit
+    options: EMOptions
+    findings: tuple[Finding, ...]
+    shrinkage: float = 0.0
+
+    @property
+    def report(self) -> EMReport:
+        """How EM went: `n_steps`, `change`, `converged`, `log_likelihood`."""
+        assert self.fit.report is not None
+        return self.fit.report
+
+    @property
+    def converged(self) -> bool:
+        """Whether EM came to rest."""
+        return self.report.converged
+
+    @property
+    def n_items(self) -> int:
+        """Items of history."""
+        return self.counted.n_items
+
+    @cached_property
+    def n_gold(self) -> int:
+        """Items of history with gold."""
+        return self.counted.patterns.n_gold
+
+    @cached_property
+    def answers(self) -> Floats:
+        """P(answer | class) of each labeler, (J, L, K)."""
+        return self.fit.latent.class_answers()
+
+    @cached_property
+    def knowledge(self) -> Knowledge | None:
+        """How far the labels go with the gold; None where the gold cannot tell."""
+        return check_knowledge(self.counted.patterns, len(self.classes))
+
+    @property
+    def knows_nothing(self) -> bool:
+        """The labels have not been shown to go with the gold, and cannot go with it by more than a little."""
+        known = self.knowledge
+        return known is not None and known.p_value > ALARM and known.below(LITTLE) < ALARM
+
+    @cached_property
+    def dependence(self) -> Dependence | None:
+        """Whether labelers err together given the gold; None where that would take long."""
+        return self.dependence_by(None)
+
+    def dependence_by(self, clusters: Ints | None) -> Dependence | None:
+        """As `dependence`, with items of one cluster moving together.
+
+        Parameters
+        ----------
+        clusters : array of int or None
+            The number of each item's cluster, in the order of history's items. None: each item is its own.
+
+        Returns
+        -------
+        Dependence or None
+            The test; None where it would take long.
+        """
+        patterns, latent, clip = self.counted.patterns, self.fit.latent, self.fit.clip
+        if not can_test(patterns, latent):
+            return None
+        return check_dependence(score_rows(patterns, latent, clip), self.drawn, clusters)
+
+    @cached_property
+    def drawn(self) -> Scored:
+        """Items drawn from the fitted model, with the labelers and the gold that history's items had."""
+        return draw_rows(self.counted.patterns, self.fit.latent, self.fit.clip)
+
+    @cached_property
+    def labels_each(self) -> Floats:
+        """(J,) how many labels each labeler gave."""
+        behind = self.counted.labels_behind
+        return labels_of(self.counted.patterns) if behind is None else behind
+
+    @cached_property
+    def halves(self) -> tuple[HistoryFit, ...]:
+        """Fits of two halves of history, without shrinkage; none where its labels stay in an engine."""
+        if self.counted.labels_behind is not None:
+            return ()
+        return half_fits(self.fit, len(self.classes), self.options)
+
+    @property
+    def discrimination(self) -> Floats:
+        """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1."""
+        return _discrimination(self.answers)
+
+    @property
+    def errs_together(self) -> bool:
+        """Whether labelers err together given the gold, by more than chance allows."""
+        return self.dependence is not None and self.dependence.p_value < ALARM
+
+    @cached_property
+    def by_gold(self) -> tuple[Floats, Floats]:
+        """P(answer | class) by the gold that each labeler met, with the labels as help, and standard errors (J, L, K).
+
+        They hold whatever errors labelers share, if gold went to a random part of history; `answers`, by which the
+        methods that take labelers as independent go, do not.
+        """
+        return answers_by_gold(self.counted.patterns, self.fit.latent, self.answers)
+
+    @cached_property
+    def table_findings(self) -> tuple[Finding, ...]:
+        """All that is to be said beside the table of labelers: the fit's findings, and labelers who err together."""
+        return (*self.findings, *_together_finding(self)) if self.errs_together else self.findings
+
+    def to_frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
+        """One row per labeler: how well it answers, and what that rests on.
+
+        Where labelers err together (`errs_together`) the shares are by gold, with the labels as help (`by_gold`), since
+        a fit that takes labelers as independent over-rates those who agree.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of history's labels if it is one of these, else pandas, or pyarrow
+            where pandas is not installed.
+        independent : bool, default False
+            True shows the fit that takes labelers as independent, even where they err together.
+
+        Returns
+        -------
+        dataframe
+            Columns: labeler; labels and gold, how many of each are behind the row; sensitivity and specificity (two
+            classes) or right_CLASS, the share of each class that the labeler names rightly, each with its standard
+            error in ``…_se``; and discrimination, 1 for a labeler who is always right and 0 for one who knows nothing.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+
+        Examples
+        --------
+        >>> from importlib.resources import files
+        >>> import hero_eval as hero
+        >>> history = hero.read_round(files("hero_eval") / "examples" / "defect" / "history")
+        >>> table = hero.fit_reliability(history).to_frame("pandas")
+        >>> print(table[["labeler", "labels", "gold", "specificity"]].head(2).round(2).to_string(index=False))
+          labeler  labels  gold  specificity
+        vendor-01     241    24         0.90
+        vendor-02     154    16         0.91
+        """
+        kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
+        return to_frame(self._columns(independent or not self.errs_together), kind)
+
+    def frame(self, backend: str | None = None, *, independent: bool = False) -> Any:
+        """The same as `to_frame`.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            As in `to_frame`.
+        independent : bool, default False
+            As in `to_frame`.
+
+        Returns
+        -------
+        dataframe
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
+        return self.to_frame(backend, independent=independent)
+
+    def _columns(self, independent: bool) -> dict[str, list[Any]]:
+        answers, errors = (self.answers, self.fit.information.answer_std_errors()) if independent else self.by_gold
+        columns: dict[str, list[Any]] = {
+            "labeler": list(self.labelers),
+            "labels": [round(value) for value in self.labels_each],
+            "gold": [round(value) for value in self._gold_items()],
+        }
+        for k, name in right_names(self.classes).items():
+            columns[name] = answers[:, k, k].tolist()
+            columns[f"{name}_se"] = errors[:, k, k].tolist()
+        columns["discrimination"] = _discrimination(answers).tolist()
+        return columns
+
+    def items_met(self) -> Floats:
+        """How many items of each class every labeler answered, as far as the fit can tell.
+
+        Returns
+        -------
+        array of float, (J, K)
+        """
+        latent = self.fit.latent
+        cells, _, _ = expectation(self.counted.patterns, latent)(latent)
+        out: Floats = cells.sum(axis=1)
+        return out
+
+    def _row_items(self) -> Floats:
+        """For each label entry of the patterns: how many items it stands for."""
+        patterns = self.counted.patterns
+        return patterns.items_of_row[patterns.entries[0]]
+
+    def _gold_items(self) -> Floats:
+        patterns = self.counted.patterns
+        rows, labeler, _ = patterns.entries
+        known = patterns.gold[rows] >= 0
+        return sum_by(labeler[known], self._row_items()[known], len(self.labelers))
+
+    def confusion(self, backend: str | None = None) -> Any:
+        """Every labeler's P(answer | class), by the fit that takes labelers as independent.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of history's labels if it is one of these, else pandas, or pyarrow
+            where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            One row for each labeler, class and answer: labeler, class, answer, probability.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
+        kind = checked_backend(backend, self.rounds[0].frame_kind if self.rounds else "files")
+        grid = [
+            (labeler, given, answer, float(self.answers[j, position, k]))
+            for j, labeler in enumerate(self.labelers)
+            for k, given in enumerate(self.classes)
+            for position, answer in enumerate(self.classes)
+        ]
+        names = ("labeler", "class", "answer", "probability")
+        return to_frame({name: [row[c] for row in grid] for c, name in enumerate(names)}, kind)
+
+    def __repr__(self) -> str:
+        learned = f"{len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold"
+        return f"Reliability({learned}; {self.report.state})"
+
+
+def _discrimination(answers: Floats) -> Floats:
+    out: Floats = (np.einsum("jkk->j", answers) - 1.0) / (answers.shape[2] - 1)
+    return out
+
+
+def right_names(classes: Sequence[str]) -> dict[int, str]:
+    """What the share of right answers to each class is called, in the order of the table."""
+    if len(classes) == 2:
+        return {1: "sensitivity", 0: "specificity"}
+    return dict(enumerate(f"right_{name}" for name in classes))
+
+
+def p_text(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def dependence_fact(tested: Dependence) -> str:
+    """That labelers err together, and what their labels are worth then."""
+    return (
+        f"labelers err together given the gold (residual correlation {tested.correlation:.2f}, "
+        f"{p_text(tested.p_value)}): the {tested.labels_per_item:.1f} labels of an item tell as much as "
+        f"{tested.effective:.1f} independent ones would"
+    )
+
+
+def dependence_data(tested: Dependence) -> dict[str, float]:
+    return {
+        "z_gold": tested.on_gold.statistic,
+        "z_all": tested.on_all.statistic,
+        "p_value": tested.p_value,
+        "correlation": tested.correlation,
+        "labels_per_item": tested.labels_per_item,
+        "effective_labels": tested.effective,
+    }
+
+
+def _together_finding(reliability: Reliability) -> list[Finding]:
+    """Beside the table of labelers: what taking them as independent would make of the one whom it changes most."""
+    tested = reliability.dependence
+    assert tested is not None
+    shown, independent = reliability.by_gold[0], reliability.answers
+    names = right_names(reliability.classes)
+    gaps = np.stack([independent[:, k, k] - shown[:, k, k] for k in names], axis=1)
+    j, place = np.unravel_index(int(np.argmax(np.abs(gaps))), gaps.shape)
+    k, what = list(names.items())[place]
+    most = {
+        "labeler": reliability.labelers[j],
+        "what": what,
+        "independent": float(independent[j, k, k]),
+        "shown": float(shown[j, k, k]),
+    }
+    fact = (
+        f"{dependence_fact(tested)}; taken as independent {most['labeler']!r} would have a {what} of "
+        f"{most['independent']:.2f}, by gold it has {most['shown']:.2f}; the table goes by gold, helped by labels"
+    )
+    action = "Count on fewer labelers than there are; estimate by `hero3`, which allows for it."
+    return [Finding("F206", fact, {**dependence_data(tested), "most": most}, action, doubts=False)]
+
+
+def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:
+    """The rounds behind a `history` argument."""
+    if isinstance(history, Reliability):
+        return history.rounds
+    if isinstance(history, Round):
+        return (history,)
+    if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
+        if len({id(one) for one in history}) < len(history):
+            raise wrong("E201", "history holds the same round twice, which would count its gold twice")
+        return _each_once(in_one_spelling(history))
+    raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
+
+
+def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """Rounds that hold the same count as one, and the first of them says so."""
+    kept: list[Round] = []
+    places: dict[Any, list[int]] = {}
+    for one in rounds:
+        alike = places.setdefault(one.shape_and_sums(), [])  # so that not each is held against all others
+        place = next((place for place in alike if kept[place].holds_same_as(one)), None)
+        if place is None:
+            alike.append(len(kept))
+            kept.append(one)
+            continue
+        message = f"past round {one.name!r} has the same items, labels and gold, and is counted only once"
+        kept[place] = kept[place].noted(Finding("F113", message, {"round": one.name, "same_as": kept[place].name}))
+    return tuple(kept)
+
+
+@renamed_option("warm", "warm_start")
+def fit_reliability(
+    history: Round | Sequence[Round],
+    *,
+    clip: float = 1e-3,
+    tolerance: float = 1e-10,
+    max_steps: int = 10_000,
+    accelerate: bool = True,
+    shrinkage: float = 0.0,
+    warm_start: Reliability | None = None,
+    progress: Progress | None = None,
+) -> Reliability:
+    """Learn every labeler's reliability from past rounds in which some items have gold (anchored EM).
+
+    `accelerate=False, tolerance=1e-6, max_steps=200` is the paper's own setting.
+
+    Parameters
+    ----------
+    history : Round or sequence of Round
+        The past rounds. Items without gold count too: what labelers say together tells something of each.
+    clip : float, default 0.001
+        Every probability is kept this far from 0 and 1; below 0.5.
+    tolerance : float, default 1e-10
+        The relative change of the likelihood at which the fit rests. At 1e-8 or less the reliabilities themselves must
+        have come to rest too (of a thousand labelers or more: the likelihood as a whole).
+    max_steps : int, default 10,000
+        After so many EM steps the fit ends; `converged` says whether it had come to rest.
+    accelerate : bool, default True
+        Whether to leap ahead between EM steps, which takes fewer of them. False takes plain steps.
+    shrinkage : float, default 0.0
+        So many pseudo-answers are added to each labeler and class, as the pool of labelers answers. 1 to 3 steady a
+        history with scarce gold; 0, the paper's method, adds none.
+    warm_start : Reliability, optional
+        An earlier fit to start from, which saves steps and leads to the same maximum. Labelers that it does not know
+        start from the gold, as all of them do by default (None).
+    progress : callable, optional
+        Called with (steps so far, change in the last step) while the fit runs. None: nothing is told.
+
+    Returns
+    -------
+    Reliability
+        The reliabilities. Pass it as `history` to estimate without fitting again.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not share their classes, or an option is out of range.
+    SupportError
+        If history has no gold (E302) or no labeler (E303).
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> example = files("hero_eval") / "examples" / "defect"
+    >>> current = hero.read_round(example / "current")
+    >>> history = hero.read_round(example / "history")
+    >>> learned = hero.fit_reliability(history)
+    >>> learned
+    Reliability(10 labelers from 532 items, 53 gold; converged)
+    >>> hero.estimate_rate(current, learned).value == hero.estimate_rate(current, history).value
+    True
+    """
+    if not 0.0 < clip < 0.5:
+        raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
+    if not 0.0 < tolerance < 1.0:
+        raise wrong("E201", f"tolerance is {tolerance!r}. It is a relative change, such as 1e-10")
+    if max_steps < 1:
+        raise wrong("E201", f"max_steps is {max_steps!r}. At least one step is needed")
+    if not 0.0 <= shrinkage < 1e6:
+        raise wrong("E201", f"shrinkage is {shrinkage!r}. It is a number of pseudo-answers: 0 for none, or a few")
+    step_tolerance = 1e-11 if tolerance <= 1e-8 else None
+    options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)
+    if warm_start is not None and not isinstance(warm_start, Reliability):
+        kind = type(warm_start).__name__
+        raise wrong("E201", f"warm_start is {kind}. It is a Reliability, as fit_reliability gives it")
+    return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm_start)
+
+
+def fit_with(
+    rounds: tuple[Round, ...],
+    options: EMOptions,
+    classes: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    shrinkage: float = 0.0,
+    counted: Counted | None = None,
+    warm: Reliability | None = None,
+    where: str = "history",
+) -> Reliability:
+    """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts.
+
+    `where` is what findings call the rounds; remarks on past rounds as tables go with them.
+    """
+    named = tuple(classes) if classes is not None else common_classes(rounds)
+    labelers = labelers_of(rounds)
+    if not labelers:
+        raise unsupported("E303", "no labeler of history is left whose labels could be used")
+    passes: tuple[Passes, ...] = ()
+    if counted is None and stays(rounds):
+        counted, passes = count_passes(rounds, labelers, named)
+    counted = count(rounds, labelers, named, routed=True) if counted is None else counted
+    if not (counted.patterns.gold >= 0).any():
+        raise no_gold(rounds)
+    start = None if warm is None else _warm_start(warm, labelers, named, counted, options)
+    if passes:
+        fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
+    else:
+        fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
+    notes = _round_notes(rounds) if where == "history" else ()
+    findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where))
+    return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
+
+
+def labelers_of(rounds: Sequence[Round]) -> tuple[str, ...]:
+    return tuple(sorted({name for one in rounds for name in one.labelers}))
+
+
+def _warm_start(
+    old: Reliability, labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, options: EMOptions
+) -> Latent | None:
+    """An earlier fit as the start of this one; labelers that it did not know start from the gold."""
+    if old.classes != classes:
+        return None
+    fresh = gold_start(counted.patterns, len(classes), options.clip)
+    answers = fresh.answers.copy()
+    place = {name: position for position, name in enumerate(old.labelers)}
+    for position, name in enumerate(labelers):
+        if name in place:
+            answers[position] = old.fit.latent.answers[place[name]]
+    return Latent(old.fit.latent.weights, answers, fresh.state_class)
+
+
+def no_gold(rounds: Sequence[Round]) -> SupportError:
+    """The refusal of a history without gold."""
+    names = ", ".join(repr(one.name) for one in rounds[:3])
+    message = f"history ({names}) has no gold, so nothing tells how its labelers err. Add gold for some of its items"
+    return unsupported("E302", message)
+
+
+def not_converged(report: EMReport) -> Finding:
+    message = f"EM stopped after {report.n_steps} steps, still changing by {report.change:.1e} a step"
+    return Finding("F301", message, {"steps": report.n_steps, "change": report.change})
+
+
+def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
+    return tuple(note.at(f"history {one.name!r}") for one in rounds for note in one.notes)
+
+
+def _labeler_findings(
+    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit, where: str
+) -> list[Finding]:
+    found = []
+    hits, class_gold = gold_counts(counted.patterns, len(classes))
+    lacking = [classes[k] for k in range(len(classes)) if class_gold[k] == 0]
+    if lacking:
+        message = (
+            f"{where} has no gold of class {name_some(lacking)}: how labelers answer it is guessed from their agreement"
+        )
+        found.append(Finding("F307", message, {"classes": lacking}))
+    n_gold = counted.patterns.n_gold
+    if n_gold < 20:
+        has = "1 gold item" if n_gold == 1 else f"{n_gold} gold items"
+        found.append(Finding("F304", f"{where} has only {has}", {"gold": n_gold}))
+    found += _skill_findings(labelers, counted, fit)
+    without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
+    if without and not lacking:
+        message = f"no gold of some class for {name_some(without)}; learned from agreement with the others"
+        found.append(Finding("F203", message, {"labelers": without}))
+    if fit.report is not None and not fit.report.converged:
+        found.append(not_converged(fit.report))
+    return found
+
+
+def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit) -> list[Finding]:
+    """Labelers who know nothing or answer the wrong way round, beyond what chance does to little gold."""
+    skills = measure_skills(counted.patterns, fit.latent)
+    tests = (
+        (
+            "F201",
+            "answers that hardly depend on the gold class: {}; they add little or nothing",
+            np.abs(skills.value) < LITTLE / 2,
+            skills.below(LITTLE),
+        ),
+        (
+            "F202",
+            "answers that point the wrong way: {}; they are used in reverse",
+            skills.value <= -LITTLE / 2,
+            skills.inverted(),
+        ),
+    )
+    found = []
+    for code, message, seems, chance in tests:
+        of_all = np.minimum(chance * len(labelers), 1.0)
+        accused = np.flatnonzero(seems & (of_all < ALARM))
+        if len(accused):
+            names = [labelers[j] for j in accused]
+            data = {
+                "labelers": names,
+                "discrimination": skills.value[accused].tolist(),
+                "std_error": skills.error[accused].tolist(),
+                "p_value": of_all[accused].tolist(),
+            }
+            found.append(Finding(code, message.format(name_some(names)), data))
+    return found

@@ -1,0 +1,127 @@
+"""Where the labels of a round by themselves part its classes, and how far past gold bears that out.
+
+Labelers may all become stricter from one round to the next. HERO-3 then reads every item as worse, and only gold would
+tell. But where many labelers show the level of each item almost surely, the *shape* of a round shows it too: two humps
+with a valley between them stay two humps, wherever the labelers' common mood has moved them. Dawid and Skene's EM on
+one round alone finds that valley: it gives rates s_r of round r that know nothing of other rounds.
+
+Let d_r be the shift of the class logits that would bring HERO-3's reading of round r to s_r. In round r the logits are
+taken to be off by  m + c d_r + b_r,  with b_r the drift that nothing explains (`between.py`) and one weight c between 0
+(the shape tells nothing) and 1 (the shape is right), the same for all rounds. The past rounds' gold gives the joint
+posterior of c, m and the size of b. A valley that is always a little on one side of the expert's boundary is what m is
+for; one that is always far from it speaks against the shapes.
+
+What c is beforehand depends on how surely labels tell the levels. Below `BLURRED` nothing of a shape can be seen that
+is not made by the labelers' own noise, and c is 0; above `CLEAR` it is probably large.
+Shapes: P rows, R rounds (the last is current), K classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from hero_eval.model.hero3.drift import (
+    SIZES,
+    Drift,
+    gold_rows,
+    label_shares,
+    marginal,
+    mean_slopes,
+    shifted,
+    size_log_prior,
+)
+from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.model.patterns import Floats
+
+BLURRED, CLEAR = 0.96, 0.98
+"""Shares of the levels' variance that labels tell, between which the shape of a round begins to count."""
+MEAN_SD = 0.25
+"""Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that."""
+LEAST_ROUNDS = 3
+"""Past rounds with gold: two differences between rounds at least, to hold the shapes' against."""
+WEIGHTS: Floats = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+_BEFORE: Floats = np.array([0.1, 0.2, 0.3, 0.4])  # of the weights but 0, where shapes are seen
+_MOST = 0.95  # of that prior: shapes may tell nothing, and gold may say so
+_FARTHEST = 4.0  # logits: a shape that would move a round farther is not read from it
+_STEPS = 100
+_REST = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSplit:
+    """How far the current round's class logits are moved because of its shape, (K-1,), and the drift that is left.
+
+    weight: the posterior mean of c; moves (R, K-1): what the shapes say, d_r.
+    """
+
+    shift: Floats
+    drift: Drift
+    weight: float
+    moves: Floats
+
+
+def level_certainty(fit: LevelFit) -> float:
+    """How much of the variance of items' levels is told by their labels; 0 without levels."""
+    if fit.shape.n_levels == 0:
+        return 0.0
+    theta, counts = fit.shape.theta, fit.rows.patterns.counts
+    mean = fit.post @ theta
+    open_part = float(counts @ (fit.post @ theta**2 - mean**2)) / counts.sum()
+    told = float(counts @ (mean - counts @ mean / counts.sum()) ** 2) / counts.sum()
+    return float(told / max(told + open_part, 1e-300))
+
+
+def shape_is_seen(fit: LevelFit) -> bool:
+    """Whether labels tell levels surely enough, and enough past rounds have gold, for shapes to be held against it."""
+    rows = fit.rows
+    n_rounds = len(np.unique(rows.round[rows.known & ~rows.is_current]))
+    return n_rounds >= LEAST_ROUNDS and level_certainty(fit) > BLURRED
+
+
+def shift_to(shares: Floats, counts: Floats, rates: Floats) -> Floats:
+    """(K-1,): the shift of all class logits at which the mean of the class shares (P, K) is `rates` (K,)."""
+    shift = np.zeros(shares.shape[1] - 1)
+    for _ in range(_STEPS):
+        now = shifted(shares, shift)
+        gap = (rates - counts @ now / counts.sum())[1:]
+        slopes = mean_slopes(now, counts) + 1e-9 * np.eye(len(gap))
+        new = np.clip(shift + np.clip(np.linalg.solve(slopes, gap), -1.0, 1.0), -_FARTHEST, _FARTHEST)
+        moved = float(np.abs(new - shift).max())
+        shift = new
+        if moved < _REST:
+            break
+    return shift
+
+
+def learn_split(fit: LevelFit, rates: Floats) -> ClassSplit:
+    """What gold makes of the shapes; `rates` (R, K) are those that each round's labels give by themselves."""
+    rows = fit.rows
+    shares, counts = label_shares(fit), rows.patterns.counts
+    moves = np.stack(
+        [shift_to(shares[rows.round == r], counts[rows.round == r], rates[r]) for r in range(rows.n_rounds)]
+    )
+    names, number = np.unique(rows.round[rows.known], return_inverse=True)
+    offset, gold, of_gold = gold_rows(fit, rows.known)
+    heights, means = np.empty((len(WEIGHTS), len(SIZES))), np.empty((len(WEIGHTS), len(SIZES), rates.shape[1] - 1))
+    for i, weight in enumerate(WEIGHTS):
+        moved = offset.copy()
+        moved[:, 1:] += weight * moves[rows.round[rows.known]]
+        for k, size in enumerate(SIZES):
+            heights[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size, MEAN_SD**-2)
+    joint = heights + size_log_prior() + np.log(_before(level_certainty(fit)))[:, None]
+    chance = np.exp(joint - logsumexp(joint))
+    by_cell = WEIGHTS[:, None, None] * moves[-1] + means - means[0]
+    shift = np.einsum("ik,ikc->c", chance, by_cell)
+    spread = float(np.einsum("ik,ikc->", chance, (by_cell - shift) ** 2)) / len(shift)
+    drift = Drift(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
+    return ClassSplit(shift, drift, float(chance.sum(axis=1) @ WEIGHTS), moves)
+
+
+def _before(certainty: float) -> Floats:
+    """The prior of the weights."""
+    seen = _MOST * min(max((certainty - BLURRED) / (CLEAR - BLURRED), 0.0), 1.0)
+    out: Floats = np.maximum(np.append(1.0 - seen, seen * _BEFORE), 1e-300)
+    return out

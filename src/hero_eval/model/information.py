@@ -1,0 +1,545 @@
+"""How much each item moves a fit: scores, observed information, and the way from reliabilities to class rates.
+
+Coordinates. Every probability vector (state weights; one labeler's answers in one state) has logits against its
+largest entry, which is the reference; entries at the clipping bound are held there and have no coordinate. The
+parameter vector is the weights' logits (S-1), then for each state the answers' logits (J * (L-1)).
+
+For a fit that maximises the sum of log-likelihoods, item i moves the parameters by  H^-1 s_i  (H the observed
+information, s_i the item's score); the rates move by  I^-1 psi_i  directly and by  I^-1 (d mean psi / d parameters)
+through the reliabilities (I the mean of psi psi'). Stacking both gives each item's influence on the rate, and with it
+every standard error, difference and ratio.
+Shapes: P patterns, J labelers, L answers, S states, K classes, p free parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from hero_eval.model.em import takes_kernel
+from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, posterior, state_barrier
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, dot, sum_by
+from hero_eval.model.rates import scores
+
+DENSE_LIMIT = 2_500
+_AT_BOUND = 1.0 + 1e-6
+_SPECTRUM_LIMIT = 400
+_WEAK_SHARE = 1e-4  # of the information that seeing all states would give
+_LEAST_SEEN = 1e-3  # expected labels (times share and counter-share) behind a parameter that is worth a thought
+_LEAST_KEPT = 1e-3  # of that information, in what is nearly the inverse
+_RESTS = np.inf, 1e-4, 1e-5, 1e-6  # largest steps of a labeler at rest, each tried where none before gave a solution
+_LEAST_REST, _SETTLED, _LATELY, _MOST_PRODUCTS = 1e-10, 1e-11, 8, 5_000
+Map = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The derivative of every log-probability in its logits, and which logits are free.
+
+    weight_slopes (S, S-1); answer_slopes (J, L, L-1, S): d log answers[j, m, s] / d logit c of (j, s);
+    free (S-1 + S*J*(L-1),).
+    """
+
+    weight_slopes: Floats
+    answer_slopes: Floats
+    free: Bools
+
+    @property
+    def n_free(self) -> int:
+        return int(self.free.sum())
+
+    def unpack(self, values: Floats) -> tuple[Floats, Floats]:
+        """A free vector (p,) as (S-1,) and (J*(L-1), S), zero where held."""
+        full = np.zeros(len(self.free))
+        full[self.free] = values
+        n_states = self.weight_slopes.shape[0]
+        return full[: n_states - 1], full[n_states - 1 :].reshape(n_states, -1).T
+
+    def pack(self, weights: Floats, answers: Floats) -> Floats:
+        """(S-1, ...) and (J*(L-1), S, ...) as free vectors (p, ...)."""
+        trailing = weights.shape[1:]
+        flat = np.moveaxis(answers, 0, 1).reshape(-1, *trailing)
+        out: Floats = np.concatenate([weights, flat])[self.free]
+        return out
+
+
+def coordinates(latent: Latent, clip: float) -> Coordinates:
+    """Logit coordinates at this point."""
+    weight_slopes, weight_free = _slopes(latent.weights[None, :, None], clip)
+    answer_slopes, answer_free = _slopes(latent.answers, clip)
+    free = np.concatenate([weight_free[0, :, 0], np.moveaxis(answer_free, 2, 0).ravel()])
+    return Coordinates(weight_slopes[0, :, :, 0], answer_slopes, free)
+
+
+def _slopes(shares: Floats, clip: float) -> tuple[Floats, Bools]:
+    """For shares (J, L, S) along axis 1: slopes (J, L, L-1, S) of the log shares and free (J, L-1, S)."""
+    n_rows, n_entries, n_states = shares.shape
+    held = shares <= clip * _AT_BOUND
+    room = 1.0 - np.where(held, shares, 0.0).sum(axis=1, keepdims=True)
+    inner = np.where(held, 0.0, shares / room)
+    # a two-way share at 1 - clip leaves only its reference free: no coordinate
+    reference = shares.argmax(axis=1)
+    others = _other_entries(reference, n_entries)  # (J, L-1, S): entry number of each coordinate
+    slopes = np.zeros((n_rows, n_entries, n_entries - 1, n_states))
+    picked = np.take_along_axis(inner, others, axis=1)  # (J, L-1, S)
+    for entry in range(n_entries):
+        own = (others == entry).astype(float)
+        slopes[:, entry] = np.where(held[:, entry, None, :], 0.0, own - picked)
+    free = ~np.take_along_axis(held, others, axis=1)
+    slopes *= free[:, None]
+    return slopes, free
+
+
+def _other_entries(reference: Ints, n_entries: int) -> Ints:
+    """(J, L-1, S): the entries that are not the reference, in order."""
+    grid = np.arange(n_entries - 1)[None, :, None]
+    return grid + (grid >= reference[:, None, :])
+
+
+def slope_matrices(patterns: Patterns, at: Coordinates) -> list[Any]:
+    """For each state the (P, J*(L-1)) derivative of log P(answers | state) in its logits, sparse unless small."""
+    if patterns.is_small:
+        cells = patterns.dense_cells
+        by_state = np.moveaxis(at.answer_slopes, 3, 0)  # (S, J, L, L-1)
+        if patterns.n_answers == 2:
+            return [cells[:, :, 0] * of[:, 0, 0] + cells[:, :, 1] * of[:, 1, 0] for of in by_state]
+        return [np.einsum("pjl,jlc->pjc", cells, of).reshape(patterns.n_rows, -1) for of in by_state]
+    _, labeler, answer = patterns.entries
+    width = patterns.n_answers - 1
+    shape = (patterns.n_rows, patterns.n_labelers * width)
+    indptr = patterns.cells.indptr * width
+    columns = (labeler[:, None] * width + np.arange(width)[None, :]).ravel()
+    return [
+        sparse.csr_array((at.answer_slopes[labeler, answer, :, s].ravel(), columns, indptr), shape=shape)
+        for s in range(at.answer_slopes.shape[3])
+    ]
+
+
+def pair_sums(patterns: Patterns, row_values: Floats) -> Floats:
+    """(C, C): values of rows, added up over the rows in which two cells meet."""
+    size = int(patterns.cells.shape[1])
+    out = np.zeros((size, size))
+    if takes_kernel(patterns):
+        from hero_eval.model.kernel import add_pairs  # compiled code, which small data need not load
+
+        add_pairs(patterns.cells.indptr, patterns.cells.indices, row_values, out)
+        return out + np.triu(out, 1).T
+    for rows in patterns.row_blocks():
+        cells = patterns.cells[rows]
+        out += (cells.T @ (sparse.diags_array(row_values[rows]) @ cells)).toarray()
+    return out
+
+
+def along_logits(patterns: Patterns, at: Coordinates, on_answers: Floats) -> Floats:
+    """(P, S): how far each state's log P(answers | state) moves when its logits move by on_answers (J*(L-1), S)."""
+    n_labelers, n_answers, width, n_states = at.answer_slopes.shape
+    moves = np.einsum("jlcs,jcs->jls", at.answer_slopes, on_answers.reshape(n_labelers, width, n_states))
+    return patterns.from_cells(moves.reshape(n_labelers * n_answers, n_states))
+
+
+def to_logits(patterns: Patterns, at: Coordinates, row_values: Floats) -> Floats:
+    """(J*(L-1), S): the other way, for (P, S) values of rows and states."""
+    by_cell = patterns.to_cells(row_values)
+    out: Floats = np.einsum("jlcs,jls->jcs", at.answer_slopes, by_cell)
+    return out.reshape(-1, by_cell.shape[2])
+
+
+class Information:
+    """Scores of all rows and the observed information of a fitted history.
+
+    `pseudo` is the number of pseudo-answers added to each (labeler, answer, state) cell by the fit's prior.
+    """
+
+    def __init__(self, patterns: Patterns, latent: Latent, clip: float, pseudo: float | Floats = 0.0) -> None:
+        self.patterns = patterns
+        self.latent = latent
+        self.clip = clip
+        self.at = coordinates(latent, clip)
+        self.post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
+        expected = self.post * patterns.counts[:, None]
+        self._expected = expected
+        self._answer_counts = patterns.to_cells(expected) + pseudo
+        self._state_counts = expected.sum(axis=0)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.at.n_free
+
+    def _complete(self) -> tuple[Floats, Floats]:
+        """Information if all states were seen: weights (S-1, S-1) and for each labeler and state (J, S, L-1, L-1)."""
+        slopes = self.at.answer_slopes
+        # sum over answers m of count_m * slope_m slope_m' equals count * (diag - outer) at a maximum; the expected
+        # form is used so that pseudo-answers and clipped entries are counted consistently
+        free_count = np.einsum("jls,jls->js", self._answer_counts, (np.abs(slopes).sum(axis=2) > 0) * 1.0)
+        shares = self._inner_shares()
+        diagonal = np.einsum("jcs,cd->jscd", shares, np.eye(shares.shape[1]))
+        outer = np.einsum("jcs,jds->jscd", shares, shares)
+        answers = free_count[:, :, None, None] * (diagonal - outer)
+        inner = self._inner_weights()
+        weights = self._free_state_count() * (np.diag(inner) - np.outer(inner, inner))
+        return weights, answers
+
+    def _inner_shares(self) -> Floats:
+        """(J, L-1, S): the shares behind the free logits, of the mass that is not held at the bound."""
+        slopes = self.at.answer_slopes
+        own = slopes.max(axis=1)  # 1 - share at its own entry
+        return np.where(own > 0, 1.0 - own, 0.0)
+
+    def _inner_weights(self) -> Floats:
+        own = self.at.weight_slopes.max(axis=0)
+        return np.where(own > 0, 1.0 - own, 0.0)
+
+    def _free_state_count(self) -> float:
+        free = np.abs(self.at.weight_slopes).sum(axis=1) > 0
+        return float(self._state_counts[free].sum())
+
+    def product(self, vector: Floats) -> Floats:
+        """H @ vector without H: complete information, less what not seeing the states loses."""
+        complete_weights, complete_answers = self._known
+        on_weights, on_answers = self.at.unpack(vector)
+        n_labelers, n_states = complete_answers.shape[:2]
+        by_labeler = on_answers.reshape(n_labelers, -1, n_states)
+        answers = np.einsum("jscd,jds->jcs", complete_answers, by_labeler).reshape(-1, n_states)
+        by_state, by_cell = self._lost(self.at.weight_slopes @ on_weights, on_answers)
+        weights = complete_weights @ on_weights - self.at.weight_slopes.T @ by_state
+        return self.at.pack(weights, answers - by_cell)
+
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats]:
+        return self._complete()
+
+    def _lost(self, offsets: Floats, on_answers: Floats) -> tuple[Floats, Floats]:
+        """What not seeing the states loses of a move of the states (S,) and logits (J*(L-1), S): in the same places."""
+        if self._kernel is None:
+            moved = offsets + self._along(on_answers)
+            centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
+            return centred.sum(axis=0), to_logits(self.patterns, self.at, centred)
+        # of two states, one loses what the other gains, and both by the difference of their moves
+        kernel, factors = self._kernel
+        slopes = self.at.answer_slopes
+        n_labelers, n_answers, width, _ = slopes.shape
+        moves = np.einsum("jlcs,jcs->jls", slopes, on_answers.reshape(n_labelers, width, 2)).reshape(-1, 2)
+        by_cell, total = kernel.carry(moves[:, 1] - moves[:, 0], float(offsets[1] - offsets[0]), factors)
+        both = np.stack([-by_cell, by_cell], axis=1).reshape(n_labelers, n_answers, 2)
+        lost: Floats = np.einsum("jlcs,jls->jcs", slopes, both)
+        return np.array([-total, total]), lost.reshape(-1, 2)
+
+    @cached_property
+    def _kernel(self) -> tuple[Any, Floats] | None:
+        """Compiled passes over many labels of two states, and what a row's move is multiplied with."""
+        if self.post.shape[1] != 2 or not takes_kernel(self.patterns):
+            return None
+        from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
+
+        return Kernel(self.patterns), self._expected[:, 1] * self.post[:, 0]
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """H as a dense (p, p) matrix."""
+        complete_weights, complete_answers = self._complete()
+        n_labelers, n_states, width, _ = complete_answers.shape
+        n_weights = n_states - 1
+        block = n_labelers * width
+        full = np.zeros((n_weights + n_states * block,) * 2)
+        full[:n_weights, :n_weights] = complete_weights
+        for s in range(n_states):
+            start = n_weights + s * block
+            for j in range(n_labelers):
+                where = slice(start + j * width, start + (j + 1) * width)
+                full[where, where] = complete_answers[j, s]
+        whole = full - self._lost_information(n_weights, block)
+        keep = np.nonzero(self.at.free)[0]
+        out: Floats = whole[np.ix_(keep, keep)]
+        return out
+
+    def _lost_information(self, n_weights: int, block: int) -> Floats:
+        """sum over rows of count * Var(derivative | row) over the row's possible states."""
+        post, counts, tops = self.post, self.patterns.counts, self.at.weight_slopes
+        n_states = post.shape[1]
+        size = n_weights + n_states * block
+        lost = np.zeros((size, size))
+        spread = [[counts * post[:, s] * ((s == t) - post[:, t]) for t in range(n_states)] for s in range(n_states)]
+        between = np.array([[spread[s][t].sum() for t in range(n_states)] for s in range(n_states)])
+        lost[:n_weights, :n_weights] = tops.T @ between @ tops
+        toward = [to_logits(self.patterns, self.at, np.stack(of, axis=1)) for of in spread]  # symmetric in s and t
+        pairs = self._pairs(spread)
+        for s in range(n_states):
+            on_s = slice(n_weights + s * block, n_weights + (s + 1) * block)
+            lost[:n_weights, on_s] = sum(np.outer(tops[t], toward[t][:, s]) for t in range(n_states))
+            lost[on_s, :n_weights] = lost[:n_weights, on_s].T
+            for t in range(s, n_states):
+                on_t = slice(n_weights + t * block, n_weights + (t + 1) * block)
+                product = next(pairs)
+                lost[on_s, on_t] = product
+                lost[on_t, on_s] = product.T
+        return lost
+
+    def _pairs(self, spread: list[list[Floats]]) -> Iterator[Floats]:
+        """For states s <= t the (J*(L-1), J*(L-1)) sums over rows of spread[s][t] * slope_s slope_t'."""
+        n_states = len(spread)
+        if self.patterns.is_small:
+            slopes = slope_matrices(self.patterns, self.at)
+            for s in range(n_states):
+                for t in range(s, n_states):
+                    yield slopes[s].T @ (spread[s][t][:, None] * slopes[t])
+            return
+        met = np.zeros((0, 0))
+        for s in range(n_states):
+            for t in range(s, n_states):
+                if n_states > 2 or not len(met):
+                    met = pair_sums(self.patterns, spread[s][t])
+                # with two states the spreads differ in their sign only
+                sign = -1.0 if n_states == 2 and s != t else 1.0
+                yield sign * self._between_logits(met, s, t)
+
+    def _between_logits(self, met: Floats, s: int, t: int) -> Floats:
+        """Sums over pairs of cells (C, C) as sums over pairs of logits of states s and t."""
+        slopes = self.at.answer_slopes
+        n_labelers, n_answers, width, _ = slopes.shape
+        size, block = n_labelers * n_answers, n_labelers * width
+        half = np.einsum("jlc,jlx->jcx", slopes[:, :, :, s], met.reshape(n_labelers, n_answers, size))
+        half = half.reshape(block, n_labelers, n_answers)
+        out: Floats = np.einsum("xkm,kmd->xkd", half, slopes[:, :, :, t])
+        return out.reshape(block, block)
+
+    @cached_property
+    def _factor(self) -> tuple[Any, bool]:
+        """Cholesky factor of H, and whether H had to be propped up because it is not positive definite."""
+        held, flat = self._without_flat()
+        try:
+            return linalg.cho_factor(held, lower=True), flat
+        except linalg.LinAlgError:
+            values, vectors = np.linalg.eigh(self.matrix)
+            floor = max(values.max(), 1.0) * 1e-10
+            propped = (vectors * np.maximum(values, floor)) @ vectors.T
+            return linalg.cho_factor(0.5 * (propped + propped.T), lower=True), True
+
+    def _without_flat(self) -> tuple[Floats, bool]:
+        """H with something on the diagonal of parameters that no label speaks of, and whether there are any.
+
+        Their scores are 0, so that what is put there moves nothing, and saves a search for what else is amiss.
+        """
+        diagonal = np.diag(self.matrix)
+        flat = np.flatnonzero(np.abs(self.matrix).max(axis=0) <= 1e-14 * diagonal.max())
+        if not len(flat):
+            return self.matrix, False
+        held = self.matrix.copy()
+        held[flat, flat] = max(diagonal.max(), 1.0) * 1e-10
+        return held, True
+
+    @property
+    def is_dense(self) -> bool:
+        return self.n_parameters <= DENSE_LIMIT
+
+    @cached_property
+    def is_weak(self) -> bool:
+        """True when some direction of the parameters has next to no information left after not seeing the states."""
+        if self.n_parameters == 0 or not self.is_dense:
+            return False
+        if self._factor[1] or self.n_parameters > _SPECTRUM_LIMIT:
+            return self._factor[1]
+        complete_weights, complete_answers = self._complete()
+        answers = np.einsum("jscc->jcs", complete_answers).reshape(-1, self.latent.n_states)
+        scale = 1.0 / np.sqrt(np.maximum(self.at.pack(np.diag(complete_weights), answers), 1e-12))
+        kept = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
+        return bool(kept.min() < _WEAK_SHARE)
+
+    def solve(self, right: Floats) -> Floats:
+        """H^-1 @ right for right (p, m); nan where the right side is unknown."""
+        if not np.isfinite(right).all():
+            return np.full_like(right, np.nan)
+        if self.n_parameters == 0:
+            return np.zeros_like(right)
+        if self.is_dense:
+            solved: Floats = linalg.cho_solve(self._factor[0], right)
+            return solved
+        return np.stack([self._solve_by_products(column) for column in right.T], axis=1)
+
+    def _solve_by_products(self, right: Floats) -> Floats:
+        """H^-1 @ right; where there is none, with labelers that have not come to rest taken as known.
+
+        Among very many labelers a few still creep towards a bound when all else rests. The rate hardly depends on
+        them, but there the likelihood bends the wrong way, so that H has no inverse.
+        """
+        out, tried = np.full_like(right, np.nan), list[int]()
+        for most in _RESTS:
+            resting = self._unrest <= most
+            if int(resting.sum()) in tried:  # the bounds fall, so these are the same labelers
+                continue
+            tried.append(int(resting.sum()))
+            out = solve_by_products(self.product, partial(self._nearby, resting), right)
+            if np.isfinite(out).all():
+                break
+        return out
+
+    @cached_property
+    def _unrest(self) -> Floats:
+        """(J,) how far another EM step would move a labeler's answers, on the logit scale."""
+        answers = self.latent.answers
+        step = np.nan_to_num(floored_shares(self._answer_counts, self.clip, axis=1) - answers)
+        out: Floats = np.max(np.abs(step) / (answers * (1.0 - answers)), axis=(1, 2), initial=0.0)
+        return out
+
+    def _nearby(self, resting: Bools, vector: Floats) -> Floats:
+        """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
+        weights, inverse = self._own_inverse
+        on_weights, on_answers = self.at.unpack(vector)
+        n_labelers, size = inverse.shape[:2]
+        n_states = on_answers.shape[1]
+        moved = np.einsum("jab,jb->ja", inverse, on_answers.reshape(n_labelers, size))
+        moved *= resting[:, None]
+        return self.at.pack(weights @ on_weights, moved.reshape(-1, n_states))
+
+    @cached_property
+    def _own_inverse(self) -> tuple[Floats, Floats]:
+        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S).
+
+        A labeler that is hardly ever met in some state says nothing of its answers there, and is not asked to: a
+        direction of so little information would drown all others in rounding errors.
+        """
+        complete_weights, complete_answers = self._known
+        n_labelers, n_states, width, _ = complete_answers.shape
+        own = np.zeros((n_labelers, width, n_states, width, n_states))
+        for s in range(n_states):
+            own[:, :, s, :, s] = complete_answers[:, s]
+        whole = np.einsum("jcscs->jcs", own).copy().reshape(n_labelers, -1)  # before what is lost goes off
+        own -= self._own_lost()
+        return _steady_inverse(complete_weights[None])[0], _steady_inverse(
+            own.reshape(n_labelers, width * n_states, -1), whole
+        )
+
+    def _own_lost(self) -> Floats:
+        """(J, L-1, S, L-1, S): what each labeler's own parameters lose by not seeing the states.
+
+        A labeler labels an item once, so that these are sums over its labels, not over pairs of them.
+        """
+        slopes, post = self.at.answer_slopes, self.post
+        n_labelers, _, width, n_states = slopes.shape
+        lost = np.zeros((n_labelers, width, n_states, width, n_states))
+        for s in range(n_states):
+            spread = self._expected[:, s, None] * ((np.arange(n_states) == s) - post)
+            by_cell = self.patterns.to_cells(spread)
+            lost[:, :, s] = np.einsum("jlc,jlt,jldt->jcdt", slopes[:, :, :, s], by_cell, slopes)
+        return lost
+
+    def item_influence(self, direction: Floats) -> Floats:
+        """(n, m): each item's score times `direction` (p, m) = solve(gradient): its pull on what has that gradient."""
+        return self.patterns.to_items(self.row_influence(direction))
+
+    def row_influence(self, direction: Floats) -> Floats:
+        """(P, m): the same for one item of weight 1 in each row."""
+        columns = []
+        for one in direction.T:
+            on_weights, on_answers = self.at.unpack(one)
+            by_state = self.at.weight_slopes @ on_weights + self._along(on_answers)
+            columns.append((self.post * by_state).sum(axis=1))
+        return np.stack(columns, axis=1)
+
+    def _along(self, on_answers: Floats) -> Floats:
+        """(P, S): how far each state's log-likelihood moves when its logits move by on_answers (J*(L-1), S)."""
+        return along_logits(self.patterns, self.at, on_answers)
+
+    def answer_std_errors(self) -> Floats:
+        """Standard errors of answers[j, l, s] from the inverse information, nan where it is too large to invert."""
+        shape = self.latent.answers.shape
+        if not self.is_dense or self.n_parameters == 0:
+            return np.full(shape, np.nan)
+        inverse = linalg.cho_solve(self._factor[0], np.eye(self.n_parameters))
+        full = np.zeros((len(self.at.free),) * 2)
+        keep = np.nonzero(self.at.free)[0]
+        full[np.ix_(keep, keep)] = inverse
+        n_labelers, n_answers, n_states = shape
+        width, n_weights = n_answers - 1, n_states - 1
+        out = np.full(shape, np.nan)
+        for s in range(n_states):
+            for j in range(n_labelers):
+                start = n_weights + s * n_labelers * width + j * width
+                block = full[start : start + width, start : start + width]
+                jacobian = self.latent.answers[j, :, s][:, None] * self.at.answer_slopes[j, :, :, s]
+                variance = np.einsum("lc,cd,ld->l", jacobian, block, jacobian)
+                out[j, :, s] = np.where(np.abs(jacobian).sum(axis=1) > 0, np.sqrt(np.maximum(variance, 0)), np.nan)
+        return out
+
+
+def _steady_inverse(blocks: Floats, whole: Floats | None = None) -> Floats:
+    """Inverses of symmetric matrices (n, k, k), as shares of the diagonals `whole` (n, k), by default their own.
+
+    Directions without information are taken to have a little; entries without any diagonal are left out: 0.
+    """
+    diagonal = np.einsum("naa->na", blocks) if whole is None else whole
+    seen = diagonal > _LEAST_SEEN
+    scale = np.where(seen, 1.0 / np.sqrt(np.where(seen, diagonal, 1.0)), 0.0)
+    both = scale[:, :, None] * scale[:, None, :]
+    values, vectors = np.linalg.eigh(blocks * both)
+    out: Floats = (vectors / np.maximum(values, _LEAST_KEPT)[:, None, :]) @ np.swapaxes(vectors, 1, 2) * both
+    return out
+
+
+def solve_by_products(product: Map, nearby: Map, right: Floats) -> Floats:
+    """x with product(x) = right (p,) by conjugate gradients; nan where the matrix proves not positive definite.
+
+    `nearby` is nearly the inverse. The energy right . x, a variance where `right` is a gradient, only rises on the way;
+    what it gained of late is how far it still is from its end.
+    """
+    found, rest = np.zeros_like(right), right.copy()
+    ready = nearby(rest)
+    way, pull = ready.copy(), dot(rest, ready)
+    least, gains = _LEAST_REST**2 * dot(right, right), list[float]()
+    for _ in range(_MOST_PRODUCTS):
+        if dot(rest, rest) <= least or pull == 0.0:
+            return found
+        image = product(way)
+        bend = dot(way, image)
+        if not (bend > 0.0 and np.isfinite(pull)):
+            break
+        length = pull / bend
+        found += length * way
+        rest -= length * image
+        gains.append(length * pull)
+        if len(gains) > _LATELY and sum(gains[-_LATELY:]) <= _SETTLED * sum(gains):
+            return found
+        ready = nearby(rest)
+        pull, last = dot(rest, ready), pull
+        way *= pull / last
+        way += ready
+    return np.full_like(right, np.nan)
+
+
+def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:
+    """d/d(parameters) of  sum over rows and classes of row_weights[r, k-1] * psi_rk,  as a free vector (p,).
+
+    `patterns` are the current round's, on the labelers of `latent`; row_weights (P, K-1).
+    """
+    pull = _state_pull(patterns, latent, rates, row_weights)
+    answers = to_logits(patterns, at, pull)
+    share = latent.within_class()
+    per_state = pull.sum(axis=0)
+    per_class = sum_by(latent.state_class, per_state, latent.n_classes)[latent.state_class]
+    # a state's share of its class, log-differentiated in the log weights: own minus the class's shares
+    on_log_weights = per_state - share * per_class
+    return at.pack(at.weight_slopes.T @ on_log_weights, answers)
+
+
+def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: Floats) -> Floats:
+    """(P, S): the derivative of the weighted sum of psi in each state's log-likelihood."""
+    log_state = answer_log_likelihood(patterns, latent.answers) + np.log(latent.within_class())
+    relative = np.exp(log_state - log_state.max(axis=1, keepdims=True))
+    of_class = latent.state_class
+    mixed = relative @ rates[of_class]
+    ratio = relative / mixed[:, None]
+    against = np.concatenate([-row_weights.sum(axis=1, keepdims=True), row_weights], axis=1)[:, of_class]
+    pulled = against * ratio
+    out: Floats = pulled - ratio * rates[of_class] * pulled.sum(axis=1, keepdims=True)
+    return out
+
+
+def rates_information(likelihood: Floats, counts: Floats, rates: Floats) -> Floats:
+    """I = mean psi psi' (K-1, K-1) of the current round."""
+    psi = scores(likelihood, rates)
+    out: Floats = (psi * counts[:, None]).T @ psi / counts.sum()
+    return out

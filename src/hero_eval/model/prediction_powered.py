@@ -1,0 +1,133 @@
+"""Prediction-powered means: the gold of a random part of the items, and for all items what the labels predict.
+
+With prediction f_i of item i's class (K shares that add up to 1), gold y_i of a random part and a power lambda,
+
+    rates = lambda * mean over all items of f  +  mean over the items with gold of (y - lambda * f)
+
+is the rate whatever f is, if f_i owes nothing to y_i: the second mean corrects what the first gets wrong. Lambda = 0 is
+the plain mean of gold. The variance is least at the slope of y on f, which gold shows; where that is few, the slope is
+drawn towards 0 by twice what its own error explains of it.
+
+Predictions are those of HERO-3's model, and each item with gold is predicted as if its own gold were not known: by one
+Newton step away from the fit of all (`left_out`), which is close to fitting anew. The score of item i is s_i(k) if its
+class is known to be k; d_k = s_i(k) - sum_l f_l s_i(l) is what knowing that adds. Forgetting the gold y moves the
+parameters by -(H - sum_l f_l d_l d_l')^-1 d_y and log f_k by d_k' times that; in the K-space of M = D H^-1 D' it
+is -M (I - diag(f) M)^-1 e_y.
+Shapes: n items, K classes, P rows, m rows with gold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hero_eval.model.hero3.levels import LevelFit, LevelInformation, Rows
+from hero_eval.model.latent import log_shares
+from hero_eval.model.patterns import Bools, Floats, Ints
+
+CAUTION = 2.0  # of squared errors of a slope that are taken off its square: one is what chance adds on average
+_LEAST_SHARE = 1e-12
+_FARTHEST = 20.0  # of a move on the logit scale: a gold that alone decides its item leaves nothing to predict it by
+
+
+@dataclass(frozen=True, eq=False)
+class Powered:
+    """Class rates (K,), each item's influence on them (n, K), the power, and the golds' worth as a plain sample."""
+
+    rates: Floats
+    influence: Floats
+    power: float
+    worth: float
+
+
+def powered_mean(prediction: Floats, gold: Ints, weight: Floats, gold_weight: Floats) -> Powered:
+    """The rates of items whose predictions are (n, K) and whose gold is a class, or -1 where it is not known.
+
+    weight (n,): what each item counts for; gold_weight (n,): what it counts for among the items with gold (of items
+    that had gold with different probabilities, the weight over the probability). Without any gold nothing is known.
+    """
+    known = (gold >= 0) & (gold_weight > 0.0)
+    if not known.any():  # items drawn again may all be without
+        return Powered(np.full(prediction.shape[1], np.nan), np.full(prediction.shape, np.nan), 0.0, 0.0)
+    part = gold_weight[known] / gold_weight[known].sum()
+    seen = np.eye(prediction.shape[1])[gold[known]]
+    foreseen = prediction[known]
+    power = 0.0 if known.all() else tuned_power(seen, foreseen, part)
+    rest = seen - power * foreseen
+    share = weight / weight.sum()
+    middle = share @ prediction
+    corrected = part @ rest
+    lost = 1.0 + (power > 0.0)  # degrees of freedom: the mean's, and the slope's
+    n_gold = float(known.sum())
+    loose = np.sqrt(n_gold / (n_gold - lost)) if n_gold > lost else np.nan
+    influence = power * share[:, None] * (prediction - middle)
+    influence[known] += loose * part[:, None] * (rest - corrected)
+    return Powered(power * middle + corrected, influence, power, 1.0 / float(part @ part))
+
+
+def tuned_power(seen: Floats, foreseen: Floats, part: Floats) -> float:
+    """The slope of gold (m, K) on its predictions, between 0 and 1, drawn towards 0 as far as chance explains it."""
+    if len(part) < 3:
+        return 0.0
+    each = part[:, None] ** 2
+    gap_seen, gap_foreseen = seen - part @ seen, foreseen - part @ foreseen
+    spread = float((each * gap_foreseen**2).sum())
+    if spread <= 1e-12 * float(part @ part):
+        return 0.0
+    slope = float((each * gap_seen * gap_foreseen).sum()) / spread
+    if slope <= 0.0:
+        return 0.0
+    rest = float((each * (gap_seen - slope * gap_foreseen) ** 2).sum()) / (len(part) - 2.0)
+    return min(slope * max(0.0, 1.0 - CAUTION * rest / spread / slope**2), 1.0)
+
+
+def left_out(fit: LevelFit, where: Bools) -> Floats:
+    """(m, K): the class shares of the rows `where`, all of which have gold, by their labels and every gold but one of
+    their own."""
+    rows = _some_rows(fit.rows, np.flatnonzero(where))
+    n_classes, gold = rows.n_classes, rows.patterns.gold
+    shares = np.maximum(replace(fit, rows=rows.blind()).shares, _LEAST_SHARE)
+    shares /= shares.sum(axis=1, keepdims=True)
+    if not len(gold):
+        return shares
+    first = _scores(fit, rows, 0)
+    apart = np.stack([(_scores(fit, rows, k) - first).toarray() for k in range(1, n_classes)], axis=1)  # (m, K-1, p)
+    solved = fit.information.solve(apart.reshape(-1, apart.shape[2]).T).T.reshape(apart.shape)
+    met = np.zeros((len(gold), n_classes, n_classes))
+    met[:, 1:, 1:] = np.einsum("mkp,mlp->mkl", apart, solved)
+    centre = np.eye(n_classes) - shares[:, None, :]  # from s(k) - s(0) to d_k
+    met = centre @ met @ centre.transpose(0, 2, 1)
+    met *= _weight_each(fit.rows, where)[:, None, None]
+    solvable = np.eye(n_classes) - shares[:, :, None] * met
+    move = np.einsum("mkl,ml->mk", met, np.linalg.solve(solvable, np.eye(n_classes)[gold][:, :, None])[:, :, 0])
+    return np.exp(log_shares(np.log(shares) - np.clip(move, -_FARTHEST, _FARTHEST), axis=1))
+
+
+def _some_rows(rows: Rows, at: Ints) -> Rows:
+    """Some of the rows, each one item."""
+    patterns, one = rows.patterns, np.ones(len(at))
+    some = replace(
+        patterns,
+        cells=patterns.cells[at],
+        gold=patterns.gold[at],
+        counts=one,
+        row_of_item=np.arange(len(at)),
+        item_weight=one,
+        times=None,
+    )
+    return replace(rows, patterns=some, round=rows.round[at], covariates=rows.covariates[at])
+
+
+def _scores(fit: LevelFit, rows: Rows, gold: int) -> Any:
+    """(m, p) sparse: the scores of rows if all of them were of this class."""
+    as_one = replace(rows.patterns, gold=np.full(rows.patterns.n_rows, gold))
+    return LevelInformation(replace(fit, rows=replace(rows, patterns=as_one))).scores
+
+
+def _weight_each(rows: Rows, where: Bools) -> Floats:
+    """(m,) what an item of each of these rows counts for."""
+    patterns = rows.patterns
+    out: Floats = patterns.counts[where] / np.maximum(patterns.items_of_row[where], 1.0)
+    return out

@@ -1,0 +1,489 @@
+"""Tests of what the methods assume, on arrays: do reliabilities carry over, do labelers err apart, who knows nothing.
+
+Score tests: each asks whether the likelihood would rise in a direction that the model leaves out. A direction's total
+score is made free of the errors in all fitted parameters (its part along the fitted scores is taken off), and its
+variance is the sum of the items' squares, so that scarce gold, weights and a model that is not quite true do not raise
+false alarms. The information behind that is the expected one, by items drawn from the fitted model with the labelers
+and the gold that the items really had; the draws are always the same, so the answer is too.
+Shapes: P patterns, J labelers, L answers, S states (one for each of K classes), p parameters, m directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg, sparse, special
+
+from hero_eval.model.em import takes_kernel
+from hero_eval.model.information import Coordinates, coordinates, slope_matrices
+from hero_eval.model.joint import Joint
+from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, share_out, state_barrier
+from hero_eval.model.patterns import Floats, Ints, Patterns, sparse_cells, sum_by
+
+MOST_PARAMETERS = 1_000
+_DRAWS = 2_000
+_DRAWS_PER_PARAMETER = 12
+_MOST_DRAWS = 6_000
+_SEED = 20_261
+_NULL = 1e-9
+_MANY = 100
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A statistic and how often chance alone would reach it."""
+
+    statistic: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores (P, p) of rows, weights' logits first and then each state's answers', and the shares of the states."""
+
+    patterns: Patterns
+    latent: Latent
+    scores: Floats
+    post: Floats
+    at: Coordinates
+
+    @cached_property
+    def information(self) -> Floats:
+        """(p, p) by the rows' squares: the expected one if the rows were drawn."""
+        counts = self.patterns.counts[:, None]
+        if self.scores.shape[1] > _MANY:  # most scores are 0: few labelers label an item
+            thin = sparse.csr_array(self.scores)
+            sparsely: Floats = (thin.T @ (thin * counts).tocsr()).toarray()
+            return sparsely
+        out: Floats = self.scores.T @ (counts * self.scores)
+        return out
+
+    def covariance(self, by_row: Floats, clusters: Ints | None) -> Floats:
+        """(m, m): of the sum over items of `by_row` (P, m), items or whole clusters (n,) being independent."""
+        if clusters is None:
+            squares = sum_by(self.patterns.row_of_item, self.patterns.item_weight**2, self.patterns.n_rows)
+            apart: Floats = by_row.T @ (squares[:, None] * by_row)
+            return apart
+        items, size = self.patterns.to_items(by_row), int(clusters.max()) + 1
+        sums = np.stack([sum_by(clusters, column, size) for column in items.T], axis=1)
+        together: Floats = sums.T @ sums
+        return together
+
+
+def score_rows(patterns: Patterns, latent: Latent, clip: float) -> Scored:
+    at = coordinates(latent, clip)
+    post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
+    blocks = [_dense(slope) * post[:, s, None] for s, slope in enumerate(slope_matrices(patterns, at))]
+    return Scored(patterns, latent, np.concatenate([post @ at.weight_slopes, *blocks], axis=1), post, at)
+
+
+def _dense(matrix: Floats | sparse.csr_array) -> Floats:
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def n_parameters(latent: Latent) -> int:
+    n_labelers, n_answers, n_states = latent.answers.shape
+    return int(n_states - 1 + n_states * n_labelers * (n_answers - 1))
+
+
+def can_test(patterns: Patterns, latent: Latent) -> bool:
+    """Whether the tests here cost little: they hold one score for each row and parameter."""
+    size = n_parameters(latent)
+    return size <= MOST_PARAMETERS and size * patterns.n_rows <= 20_000_000
+
+
+def draw_rows(patterns: Patterns, latent: Latent, clip: float) -> Scored:
+    """Items drawn from the model, each with the labelers of an item that there is, and gold where it had gold.
+
+    Their weights sum to those of `patterns`, so that sums over them estimate expected sums over the items.
+    """
+    rng = np.random.default_rng(_SEED)
+    count = min(max(_DRAWS, _DRAWS_PER_PARAMETER * n_parameters(latent)), _MOST_DRAWS)
+    picked = rng.choice(patterns.n_rows, count, p=patterns.counts / patterns.total)
+    state = np.minimum(np.searchsorted(np.cumsum(latent.weights), rng.random(count)), latent.n_states - 1)
+    cells = patterns.cells[picked]
+    labeler = cells.indices // patterns.n_answers
+    below = latent.answers.cumsum(axis=1)[labeler, :-1, np.repeat(state, np.diff(cells.indptr))]
+    answer = (rng.random(len(labeler))[:, None] > below).sum(axis=1)
+    places = labeler * patterns.n_answers + answer
+    each = np.full(count, patterns.total / count)
+    drawn = Patterns(
+        cells=sparse_cells(places, cells.indptr, cells.shape[1]),
+        gold=np.where(patterns.gold[picked] >= 0, latent.state_class[state], -1),
+        counts=each,
+        row_of_item=np.arange(count),
+        item_weight=each,
+        n_labelers=patterns.n_labelers,
+        n_answers=patterns.n_answers,
+    )
+    return score_rows(drawn, latent, clip)
+
+
+def _solve(matrix: Floats, right: Floats) -> Floats:
+    """Least-norm solution with a positive semidefinite matrix, parameters first brought to one scale."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-12))
+    values, vectors = linalg.eigh(matrix * np.outer(scale, scale))
+    keep = values > 1e-7 * max(values.max(), 1e-300)
+    inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
+    inner = vectors.T @ (scale[:, None] * right)
+    out: Floats = scale[:, None] * (vectors @ (inverse[:, None] * inner))
+    return out
+
+
+# ------------------------------------------------------------------------------------------ labelers who err together
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Whether labelers agree beyond what the class explains: z on gold rows and on all rows, and their joint p-value.
+
+    `correlation` is the mean residual correlation of two labels of one item given its gold; `effective` how many
+    labels without it would tell as much as the `labels_per_item` that there are.
+    """
+
+    on_gold: Tested
+    on_all: Tested
+    p_value: float
+    correlation: float
+    labels_per_item: float
+    effective: float
+
+
+def check_dependence(rows: Scored, drawn: Scored, clusters: Ints | None = None) -> Dependence:
+    """Pairs of residuals, answer less its expectation given the class, averaged over the classes that an item may have.
+
+    One-sided: labelers who err together agree too often. The better of two tests counts twice its p-value.
+    """
+    pairs, spread = _residual_pairs(rows)
+    drawn_pairs, _ = _residual_pairs(drawn)
+    counts, known = rows.patterns.counts, rows.patterns.gold >= 0
+    here = np.column_stack([known * pairs, pairs])
+    there = np.column_stack([(drawn.patterns.gold >= 0) * drawn_pairs, drawn_pairs])
+    slopes = drawn.scores.T @ (drawn.patterns.counts[:, None] * there)
+    own = here - rows.scores @ _solve(drawn.information, slopes)
+    errors = np.sqrt(np.diag(rows.covariance(own, clusters)))
+    z_values = np.where(errors > 0, counts @ own / np.where(errors > 0, errors, 1.0), 0.0)
+    tests = [Tested(float(z), float(special.ndtr(-z))) for z in z_values]
+    use = known if counts[known] @ spread[known] >= 10.0 else np.ones_like(known)
+    total = float(counts[use] @ spread[use])
+    correlation = float(np.clip(counts[use] @ pairs[use] / total, 0.0, 1.0)) if total > 0 else 0.0
+    labels = float(counts @ np.diff(rows.patterns.cells.indptr)) / rows.patterns.total
+    effective = labels / (1.0 + max(labels - 1.0, 0.0) * correlation)
+    p_value = min(1.0, 2.0 * min(one.p_value for one in tests))
+    return Dependence(tests[0], tests[1], p_value, correlation, labels, effective)
+
+
+def _residual_pairs(rows: Scored) -> tuple[Floats, Floats]:
+    """(P,) sums over pairs of labels of the products of their residuals, and of those residuals' standard deviations.
+
+    A residual is a vector over the answers; with two answers the product is twice the usual one.
+    """
+    patterns, answers = rows.patterns, rows.latent.answers
+    n_answers, n_states = answers.shape[1:]
+    pairs, spread = np.zeros(patterns.n_rows), np.zeros(patterns.n_rows)
+    for s in range(n_states):
+        share = answers[:, :, s]
+        residual = (np.eye(n_answers)[None] - share[:, None, :]).reshape(-1, n_answers)
+        variance = np.repeat(1.0 - (share**2).sum(axis=1), n_answers)
+        columns = np.column_stack([residual, (residual**2).sum(axis=1), np.sqrt(variance), variance])
+        sums = patterns.from_cells(columns)
+        pairs += rows.post[:, s] * 0.5 * ((sums[:, :n_answers] ** 2).sum(axis=1) - sums[:, n_answers])
+        spread += rows.post[:, s] * 0.5 * (sums[:, n_answers + 1] ** 2 - sums[:, n_answers + 2])
+    return pairs, spread
+
+
+# ------------------------------------------------------------------------------------------ transported reliability
+
+
+@dataclass(frozen=True, eq=False)
+class Transport:
+    """Whether history's reliabilities hold in the current round, without any current gold.
+
+    `common`: all labelers became better or worse at a class together. `rates`: the rates that labelers alone imply lie
+    further apart than chance allows. `skills`: labelers' agreement with the others changed, each on its own.
+    z (J,) is each labeler's own shift of its answers; implied (J,) the rate of the last class that it alone
+    implies (nan if it tells nothing); agreement: of two labels of one item, seen and expected.
+    """
+
+    common: Tested
+    rates: Tested
+    skills: Tested
+    p_value: float
+    z: Floats
+    implied: Floats
+    agreement: tuple[float, float]
+
+
+def check_transport(
+    history: Patterns,
+    current: Patterns,
+    fitted: Joint,
+    carried: Joint,
+    drawn: Scored,
+    clip: float,
+    clusters: tuple[Ints | None, Ints | None] = (None, None),
+) -> Transport:
+    """`fitted` is the joint fit of both rounds; `carried` history's reliabilities with the current rates they give.
+
+    `drawn` are items drawn as history's were; `clusters` those of history's items and of the current ones.
+    """
+    current = replace(current, gold=np.full_like(current.gold, -1))
+    n_states = fitted.latent.n_states
+    now = replace(fitted.latent, weights=_off_zero(fitted.rates, clip))
+    past_rows, rows = score_rows(history, fitted.latent, clip), score_rows(current, now, clip)
+    past_info = _widened(drawn.information, n_states - 1, of_current=False)
+    info = _widened(draw_rows(current, now, clip).information, n_states - 1, of_current=True)
+    past_scores = _with_room(past_rows.scores, n_states - 1, of_current=False)
+    scores = _with_room(rows.scores, n_states - 1, of_current=True)
+    back = _solve(past_info + info, info)  # how far the fit follows the current rows
+    total = scores.T @ current.counts + past_scores.T @ history.counts
+    beyond = scores.T @ current.counts - back.T @ total
+
+    def along(directions: Floats) -> tuple[Floats, Floats]:
+        """The score along each direction (m,) and its covariance (m, m)."""
+        followed = back @ directions
+        here, there = scores @ (directions - followed), past_scores @ followed
+        variance = rows.covariance(here, clusters[1]) + past_rows.covariance(there, clusters[0])
+        return directions.T @ beyond, variance
+
+    towards, better = _directions(fitted.latent, rows.at, 2 * (n_states - 1))
+    common = _chi_square(*along(better.sum(axis=1)))
+    shift, shift_variance = along(towards.reshape(len(towards), -1))
+    rates = _scatter(shift, shift_variance)
+    skills = _scatter(*along(better.sum(axis=2)))
+    # drift is mostly common to all labelers: that test has half of the level, the others a quarter each
+    p_value = min(1.0, 2.0 * common.p_value, 4.0 * rates.p_value, 4.0 * skills.p_value)
+    deviation = np.sqrt(np.diag(shift_variance)).reshape(towards.shape[1:])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(deviation > _NULL, shift.reshape(deviation.shape) / deviation, 0.0)
+    largest = z[np.arange(len(z)), np.abs(z).argmax(axis=1)]
+    return Transport(
+        common, rates, skills, p_value, largest, implied_rates(current, carried), _agreement(current, carried)
+    )
+
+
+def _off_zero(rates: Floats, clip: float) -> Floats:
+    held = np.maximum(rates, clip)
+    out: Floats = held / held.sum()
+    return out
+
+
+def _widened(information: Floats, n_weights: int, *, of_current: bool) -> Floats:
+    return _with_room(_with_room(information, n_weights, of_current=of_current).T, n_weights, of_current=of_current)
+
+
+def _with_room(scores: Floats, n_weights: int, *, of_current: bool) -> Floats:
+    """History's weights come first, then the current ones, then the answers that both share."""
+    none = np.zeros((len(scores), n_weights))
+    weights, answers = scores[:, :n_weights], scores[:, n_weights:]
+    return np.concatenate([none, weights, answers] if of_current else [weights, none, answers], axis=1)
+
+
+def _directions(latent: Latent, at: Coordinates, n_before: int) -> tuple[Floats, Floats]:
+    """In the coordinates of the answers, `n_before` others ahead: every labeler's logit of an answer up by 1.
+
+    (p, J, L-1) each answer but the first, in all states alike; (p, J, S) the right answer, in one state.
+    """
+    n_labelers, n_answers, n_states = latent.answers.shape
+    slopes = np.moveaxis(at.answer_slopes, 3, 1)  # (J, S, L, L-1)
+    wanted = np.eye(n_answers)[None, None] - latent.answers.transpose(0, 2, 1)[:, :, None, :]  # (J, S, L, answer)
+    moves = np.linalg.pinv(slopes) @ wanted  # (J, S, L-1, answer)
+    size = n_states * n_labelers * (n_answers - 1)
+    towards = np.zeros((n_states, n_labelers, n_answers - 1, n_labelers, n_answers - 1))
+    better = np.zeros((n_states, n_labelers, n_answers - 1, n_labelers, n_states))
+    for j in range(n_labelers):
+        towards[:, j, :, j] = moves[j][:, :, 1:]
+        for s, right in enumerate(latent.state_class):
+            better[s, j, :, j, s] = moves[j, s, :, right]
+    before = np.zeros((n_before, n_labelers, 1))
+    return (
+        np.concatenate([np.repeat(before, n_answers - 1, axis=2), towards.reshape(size, n_labelers, -1)]),
+        np.concatenate([np.repeat(before, n_states, axis=2), better.reshape(size, n_labelers, -1)]),
+    )
+
+
+def _chi_square(score: Floats, variance: Floats) -> Tested:
+    values, vectors = np.linalg.eigh(variance)
+    use = values > 1e-8 * max(float(values.max()), _NULL)
+    if not use.any():
+        return Tested(0.0, 1.0)
+    statistic = float(((vectors.T @ score)[use] ** 2 / values[use]).sum())
+    return Tested(statistic, float(special.chdtrc(int(use.sum()), statistic)))
+
+
+def _scatter(score: Floats, variance: Floats) -> Tested:
+    """The sum of squared z-values; they hang together, so its distribution is a stretched chi-square."""
+    use = np.diag(variance) > _NULL
+    if not use.any():
+        return Tested(0.0, 1.0)
+    deviation = np.sqrt(np.diag(variance)[use])
+    correlation = variance[np.ix_(use, use)] / np.outer(deviation, deviation)
+    size, squares = float(use.sum()), float((correlation**2).sum())
+    statistic = float(((score[use] / deviation) ** 2).sum())
+    return Tested(statistic, float(special.chdtrc(size**2 / squares, statistic * size / squares)))
+
+
+def implied_rates(current: Patterns, carried: Joint) -> Floats:
+    """(J,) the rate of the last class that each labeler's own answers imply, for two classes; else nan."""
+    answers = carried.latent.answers
+    if answers.shape[1:] != (2, 2):
+        return np.full(len(answers), np.nan)
+    given = current.to_cells(current.counts[:, None])[:, :, 0]
+    skill = answers[:, 1, 1] - answers[:, 1, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        implied = (given[:, 1] / given.sum(axis=1) - answers[:, 1, 0]) / skill
+    out: Floats = np.where((np.abs(skill) > 0.1) & (given.sum(axis=1) > 0), implied, np.nan)
+    return out
+
+
+def _agreement(current: Patterns, carried: Joint) -> tuple[float, float]:
+    """How often two labels of one item agree: seen, and expected of history's reliabilities at the current rates."""
+    n_labelers, n_answers, n_states = carried.latent.answers.shape
+    given = current.from_cells(np.tile(np.eye(n_answers), (n_labelers, 1)))
+    labels = given.sum(axis=1)
+    pairs = float(current.counts @ (labels * (labels - 1)))
+    if pairs == 0:
+        return float("nan"), float("nan")
+    seen = float(current.counts @ (given * (given - 1)).sum(axis=1)) / pairs
+    expected = 0.0
+    for s in range(n_states):
+        share = np.repeat(carried.latent.answers[:, :, s], n_answers, axis=0)
+        sums = current.from_cells(np.column_stack([share, (share**2).sum(axis=1)]))
+        together = (sums[:, :n_answers] ** 2).sum(axis=1) - sums[:, n_answers]
+        expected += float(carried.rates[carried.latent.state_class[s]] * (current.counts @ together))
+    return seen, expected / pairs
+
+
+# ------------------------------------------------------------------------------------------ labelers who know nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Skills:
+    """Each labeler's discrimination (J,) by how its answers follow the class that all the others and the gold show.
+
+    1 = always right, 0 = no better than chance, below 0 = inverted; error (J,) is its standard error if the labeler
+    knew nothing, infinite where nothing can be said.
+    """
+
+    value: Floats
+    error: Floats
+
+    def inverted(self) -> Floats:
+        """(J,) p-values against "not inverted"."""
+        out: Floats = special.ndtr(self.value / self.error)
+        return out
+
+    def below(self, bound: float) -> Floats:
+        """(J,) p-values against a discrimination of `bound` or more, either way round."""
+        out: Floats = special.ndtr((np.abs(self.value) - bound) / self.error)
+        return out
+
+
+def measure_skills(patterns: Patterns, latent: Latent) -> Skills:
+    """Regress each labeler's answers on the class shares that leave its own answers out.
+
+    If a labeler knows nothing its answers could be dealt out among its items in any order, which gives the error.
+    """
+    return _skills(*_share_sums(patterns, latent))
+
+
+def _skills(cross: Floats, sums: Floats, often: Floats) -> Skills:
+    n_labelers, n_answers, n_states = sums.shape
+    total = often.sum(axis=1)
+    value, error = np.zeros(n_labelers), np.full(n_labelers, np.inf)
+    able = np.flatnonzero(total >= 3)
+    able = able[np.linalg.eigvalsh(cross[able])[:, 0] >= 1e-6 * total[able]]
+    cross, sums, often, total = cross[able], sums[able], often[able] / total[able, None], total[able]
+    pull = np.linalg.inv(cross)[:, :n_answers]  # (J, L, S): what each answer would add, by the shares of an item
+    trace = np.einsum("jls,jls->j", pull, sums[:, : pull.shape[1]])
+    mean = sums.sum(axis=1) / total[:, None]
+    spread = cross - total[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    weigh = often[:, : pull.shape[1]]
+    pull = pull - np.einsum("jl,jls->js", weigh, pull)[:, None, :]
+    variance = total / (total - 1.0) * np.einsum("jl,jls,jst,jlt->j", weigh, pull, spread, pull)
+    tells = variance > _NULL**2
+    value[able[tells]] = (trace[tells] - 1.0) / (n_states - 1)
+    error[able[tells]] = np.sqrt(variance[tells]) / (n_states - 1)
+    return Skills(value, error)
+
+
+def _share_sums(patterns: Patterns, latent: Latent) -> tuple[Floats, Floats, Floats]:
+    """Sums over each labeler's labels, of the shares s of the states that the others and the gold show: of s s'
+    (J, S, S), of s by answer (J, L, S), and of the labels by answer (J, L)."""
+    n_labelers, n_answers, n_states = latent.answers.shape
+    if n_states == 2 and takes_kernel(patterns):
+        from hero_eval.model.kernel import Kernel, is_binary  # compiled code, which small data need not load
+
+        if is_binary(latent):
+            return _of_two_states(Kernel(patterns).others_show(latent))
+    n_cells = n_labelers * n_answers
+    cross, sums = np.zeros((n_labelers, n_states, n_states)), np.zeros((n_cells, n_states))
+    often, logs = np.zeros(n_cells), np.log(latent.answers).reshape(n_cells, n_states)
+    whole = answer_log_likelihood(patterns, latent.answers)
+    for rows in patterns.row_blocks():
+        row, labeler, answer = patterns.entries_of(rows)
+        cell, weight = labeler * n_answers + answer, patterns.counts[row]
+        of_row = whole[rows] + np.log(latent.weights) + state_barrier(patterns.gold[rows], latent.state_class)
+        shares, _ = share_out(of_row[row - rows.start] - logs[cell])
+        often += sum_by(cell, weight, n_cells)
+        for s in range(n_states):
+            mine = shares[:, s] * weight
+            sums[:, s] += sum_by(cell, mine, n_cells)
+            for t in range(s + 1):
+                cross[:, s, t] += sum_by(labeler, mine * shares[:, t], n_labelers)
+    for s in range(n_states):
+        cross[:, :s, s] = cross[:, s, :s]
+    return cross, sums.reshape(n_labelers, n_answers, n_states), often.reshape(n_labelers, n_answers)
+
+
+def _of_two_states(by_cell: Floats) -> tuple[Floats, Floats, Floats]:
+    """`_share_sums` from sums (J, L, 3) of labels, of the share of state 1, and of its square."""
+    often, ones = by_cell[:, :, 0], by_cell[:, :, 1]
+    whole, one, square = by_cell.sum(axis=1).T
+    cross = np.stack([whole - 2 * one + square, one - square, one - square, square], axis=1).reshape(-1, 2, 2)
+    return cross, np.stack([often - ones, ones], axis=2), often
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The mean discrimination of all labels on gold items, and its error if they knew nothing.
+
+    `p_value`: how often chance would make labels go with the gold as much as they do.
+    """
+
+    discrimination: float
+    error: float
+    statistic: float
+    p_value: float
+
+    def below(self, bound: float) -> float:
+        """The p-value against a discrimination of `bound` or more."""
+        return float(special.ndtr((self.discrimination - bound) / self.error))
+
+
+def check_knowledge(patterns: Patterns, n_classes: int) -> Knowledge | None:
+    """Do labels go with the gold at all? With gold dealt out among its items at random they would not.
+
+    Labels of one item stay together, so labelers who only agree among themselves do not pass for knowing. None where
+    gold is of one class, or all labels are the same.
+    """
+    known = patterns.gold >= 0
+    given = patterns.from_cells(np.tile(np.eye(patterns.n_answers, n_classes), (patterns.n_labelers, 1)))[known]
+    gold, weight = patterns.gold[known], patterns.counts[known]
+    total = float(weight.sum())
+    if total < 2:
+        return None
+    often = sum_by(gold, weight, n_classes) / total
+    centred = given - weight @ given / total
+    seen = float(weight @ centred[np.arange(len(gold)), gold])
+    centred = centred - (centred @ often)[:, None]
+    variance = total / (total - 1.0) * float(weight @ (centred**2 @ often))
+    most = float(weight @ given.sum(axis=1)) * float(
+        1.0 - often @ often
+    )  # what labels that are always right would show
+    if variance <= _NULL or most <= _NULL:
+        return None
+    z = seen / float(np.sqrt(variance))
+    return Knowledge(seen / most, float(np.sqrt(variance)) / most, z, float(special.ndtr(-z)))

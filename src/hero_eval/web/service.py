@@ -1,0 +1,223 @@
+"""From what a visitor asks to work that answers it. Pages and API come here; neither knows how it is done."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hero_eval.errors import Problem, wrong
+from hero_eval.estimate import check_level
+from hero_eval.findings import name_some
+from hero_eval.store.log import Entry, checked_name
+from hero_eval.web.forms import split
+from hero_eval.web.http_errors import failed
+from hero_eval.web.process import Limits
+from hero_eval.web.queue import Job, Order, Work
+from hero_eval.web.scratch import Scratch
+from hero_eval.web.settings import LEAST_MEMORY, Settings
+from hero_eval.web.snapshot import Shelf, Snapshot
+from hero_eval.web.uploads import Upload, Uploads
+
+MODELS_AT_FIRST = 6
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a round is estimated; None: as the data allow."""
+
+    method: str | None = None
+    covariates: tuple[str, ...] = ()
+    level: float | None = None
+    positive: str | None = None
+    cluster: str | None = None
+
+    @classmethod
+    def written(cls, method: str, covariates: str, level: float, positive: str, cluster: str) -> Choice:
+        """From the fields of a page's form, where nothing is an empty text."""
+        return cls(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
+
+    def options(self) -> dict[str, Any]:
+        """As `estimate_rate` takes them; what was not said is left out, so that the default stays one question."""
+        said = {
+            "method": self.method,
+            "covariates": list(self.covariates) or None,
+            "level": None if self.level in (None, 0.95) else check_level(self.level or 0.0),
+            "positive": self.positive,
+            "cluster": self.cluster,
+        }
+        return {key: value for key, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A result, or the job that is working on it; neither if nobody has asked for it."""
+
+    job: Job | None
+    result: Any
+
+    @property
+    def is_there(self) -> bool:
+        return self.result is not None
+
+    @property
+    def is_asked(self) -> bool:
+        return self.job is not None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self.job.problems if self.job is not None and self.job.state == "failed" else ()
+
+    def raise_failure(self) -> None:
+        if self.problems:
+            raise failed(self.problems)
+
+
+class Desk:
+    """One server's store, work and uploads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.shelf = Shelf(settings.store)
+        self.scratch = Scratch()
+        self.uploads = Uploads(settings.max_upload, self.scratch)
+        limits = {
+            "views": Limits(settings.memory, settings.seconds),
+            "reading": Limits(max(settings.memory // 2, LEAST_MEMORY), settings.seconds / 5),
+        }
+        self.work = Work(
+            settings.processes, settings.keep, limits=limits, scratch=self.scratch, when_done=self._when_done
+        )
+        self.secret = secrets.token_bytes(32)
+
+    def close(self) -> None:
+        self.work.close()
+        self.scratch.close()
+
+    def look(self, order: Order) -> Answer:
+        """What is there. Views come here: to look starts nothing."""
+        return Answer(*self.work.look(order))
+
+    def start(self, order: Order, client: str) -> Answer:
+        """Have it worked out, unless it is there or under way."""
+        return Answer(*self.work.ask(order, client))
+
+    def drop(self, upload: Upload) -> None:
+        """Throw a file away, and whatever is being done with it."""
+        self.work.stop_reading(str(upload.path))
+        self.uploads.drop(upload.id)
+
+    def _when_done(self, order: Order) -> None:
+        if order.kind == "add":
+            self.uploads.added(str(order.arguments["file"]))
+
+    # Orders
+
+    def round_order(self, now: Snapshot, name: str, choice: Choice) -> Order:
+        entry = now.log.find(name)
+        options = choice.options()
+        arguments = {"name": name, "options": options}
+        behind = [entry, *now.history(name)]
+        # another level is another view of the same estimate: the store would fill with what somebody tried out
+        saved = self.settings.save and "level" not in options
+        return self._order("round", f"Estimating {name}", now, behind, arguments, saved=saved)
+
+    def models_order(
+        self, now: Snapshot, rounds: Sequence[str], baseline: str | None, choice: Choice
+    ) -> tuple[Order, list[Entry]]:
+        """The work, and the rounds that it compares."""
+        chosen = sorted((now.log.find(name) for name in dict.fromkeys(rounds)), key=lambda row: row.place_in_time)
+        if len(chosen) < 2:
+            raise wrong("E206", "a comparison needs two rounds or more. Add the round of a second model")
+        base = baseline if baseline is not None else chosen[-2].round
+        if base not in {row.round for row in chosen}:
+            raise wrong("E201", f"baseline is {base!r}. It is one of: {name_some([row.round for row in chosen], 12)}")
+        newest = chosen[-1]
+        behind = [*chosen, *(row for row in now.history(newest.round) if row not in chosen)]
+        arguments = {
+            "rounds": [row.round for row in reversed(chosen)],
+            "baseline": base,
+            "options": choice.options(),
+        }
+        return self._order("models", "Comparing models", now, behind, arguments), chosen
+
+    def labelers_order(self, now: Snapshot, question: str, level: float) -> Order:
+        rows = now.rounds(question)
+        latest: dict[str, Mapping[str, Any]] = {}
+        for row in rows:
+            latest.update({str(one["labeler"]): one for one in now.labelers.get(row.round, ())})
+        people = [{key: of for key, of in one.items() if key not in ("batch", "round")} for one in latest.values()]
+        arguments = {"question": question, "level": check_level(level)}
+        return self._order("labelers", f"Labelers of {question}", now, rows, arguments, people=people)
+
+    def backtest_order(self, now: Snapshot, question: str, level: float, positive: str | None = None) -> Order:
+        arguments = {"question": question, "level": check_level(level), "positive": positive}
+        return self._order("backtest", f"Backtest of {question}", now, now.rounds(question), arguments)
+
+    def course_order(self, now: Snapshot, question: str) -> Order | None:
+        """Recorded numbers drawn over rounds; None if there are fewer than three of one kind."""
+        rows = [(row, now.headlines[row.round]) for row in now.rounds(question) if row.round in now.headlines]
+        known = [(row, one) for row, one in rows if one.is_known]
+        if not known:
+            return None
+        what = known[-1][1].what
+        known = [(row, one) for row, one in known if one.what == what and one.level == known[-1][1].level]
+        if len(known) < 3 or not what.startswith("rate"):
+            return None
+        points = [
+            {
+                "round": row.round,
+                "date": None if row.date is None else row.date.isoformat(),
+                "model": row.model or "",
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+                "method": one.method,
+                "n_items": row.items,
+            }
+            for row, one in known
+        ]
+        return Order("course", "Drawing", {"points": points, "what": what, "bounds": (0.0, 1.0)})
+
+    def preview_order(self, now: Snapshot, upload: Upload) -> Order:
+        arguments = {"file": str(upload.path), "about": dict(upload.about)}
+        return Order("preview", f"Reading {upload.name}", arguments, (now.versions[0],), self._about_files())
+
+    def add_order(self, upload: Upload) -> Order:
+        checked_name("round", str(upload.about.get("round") or ""))
+        arguments = {"file": str(upload.path), "about": dict(upload.about)}
+        return Order("add", f"Adding {upload.about['round']}", arguments, (), self._about_files())
+
+    def _about_files(self) -> dict[str, Any]:
+        return {"store": self.settings.store, "most": self.settings.most_unpacked}
+
+    def _order(
+        self,
+        kind: str,
+        title: str,
+        now: Snapshot,
+        behind: Sequence[Entry],
+        arguments: Mapping[str, Any],
+        **more: Any,
+    ) -> Order:
+        also: dict[str, Any] = {"store": self.settings.store, "version": now.version, **more}
+        return Order(kind, title, arguments, tuple((row.round, row.version) for row in behind), also)
+
+
+def question_of(now: Snapshot, asked: str | None) -> str | None:
+    """The question that a page is about: as asked, else that of the latest round; None in an empty store."""
+    if asked is not None and asked not in now.questions:
+        there = name_some(now.questions, 12) or "none yet"
+        raise wrong("E403", f"the store has no question {asked!r}. Questions: {there}.")
+    return asked or (now.questions[0] if now.questions else None)
+
+
+def models_at_first(now: Snapshot, question: str) -> list[Entry]:
+    """The latest round of each model, the newest models, oldest first."""
+    latest: dict[str, Entry] = {}
+    for row in now.rounds(question):
+        key = f"model {row.model}" if row.model else f"round {row.round}"
+        latest.pop(key, None)
+        latest[key] = row
+    return list(latest.values())[-MODELS_AT_FIRST:]
