@@ -1,6 +1,6 @@
 """Draws the pictures of the pages as SVG.
 
-    python docs/make_pictures.py
+    python tools/make_pictures.py
 
 Every picture brings its own ground and tells things apart by shape and not by colour. Those of `CHARTS` are charts of
 the package; how exactly these are drawn depends on the versions of the packages that draw, so each file ends with the

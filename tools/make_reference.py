@@ -1,6 +1,6 @@
 """Writes the generated parts of docs/reference.md, the Python names and the commands, and the lists of all codes.
 
-python docs/make_reference.py
+python tools/make_reference.py
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ def _sentence(what: str) -> str:
 
 def _catalogue(title: str, about: str, entries: Mapping[str, str], groups: Mapping[str, str]) -> str:
     """A page with a heading for every code, so that each can be linked to."""
-    parts = [f"# {title}", "<!-- Written by docs/make_reference.py -->", about]
+    parts = [f"# {title}", "<!-- Written by tools/make_reference.py -->", about]
     for group, name in groups.items():
         parts.append(f"## {name}")
         for code in sorted(code for code in entries if code.startswith(group)):

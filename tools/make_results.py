@@ -1,8 +1,8 @@
 """Writes the tables of measured results into the pages, from the files in docs/results.
 
-python docs/make_results.py
+python tools/make_results.py
 
-The files come from `hero study NAME --output docs/results/NAME.csv` and `python docs/measure_limits.py`.
+The files come from `hero study NAME --output docs/results/NAME.csv` and `python tools/measure_limits.py`.
 """
 
 from __future__ import annotations

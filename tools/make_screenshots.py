@@ -1,6 +1,6 @@
 """Takes pictures of the report, of results in a notebook, of the page and of the site, as a browser shows them.
 
-    python docs/make_screenshots.py
+    python tools/make_screenshots.py
 
 Needs what `make browser` brings. Look at the pictures afterwards.
 """

@@ -1,7 +1,7 @@
 """Measures how far the methods are off when an assumption fails, on simulated rounds whose truth is known.
 
-    python docs/measure_limits.py           writes docs/results/limits.csv (200 draws a situation)
-    python docs/measure_limits.py 20 x.csv  20 draws a situation, written to x.csv
+    python tools/measure_limits.py           writes docs/results/limits.csv (200 draws a situation)
+    python tools/measure_limits.py 20 x.csv  20 draws a situation, written to x.csv
 
 The rounds are those of the study exp1-large at gold rate 0.10: 300 current and 800 history items, ten labelers, a
 covariate x that tells much about the class. Each situation breaks one assumption and keeps the others.
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from markers import DOCS
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 from threadpoolctl import threadpool_limits
@@ -27,7 +28,7 @@ from threadpoolctl import threadpool_limits
 import hero_eval as hero
 from hero_eval.studies.designs import EXPERIMENTS, Design
 
-OUTPUT = Path(__file__).resolve().parent / "results" / "limits.csv"
+OUTPUT = DOCS / "results" / "limits.csv"
 DESIGN = EXPERIMENTS["exp1-large"][-1]
 METHODS = ("majority_vote", "gold_proportion", "hero1", "hero2", "hero3")
 PLAIN = "hero3 without x"

@@ -1,7 +1,7 @@
 """Runs the examples of the pages and writes down what they really print.
 
-    python docs/run_blocks.py                 brings the shown output of every page up to date
-    python docs/run_blocks.py docs/method.md  of one page
+    python tools/run_blocks.py                 brings the shown output of every page up to date
+    python tools/run_blocks.py docs/method.md  of one page
 
 A page is run from top to bottom in an empty folder that holds `src` and `examples` of this repository. Its `python`
 blocks share one namespace; a `text` block right below one is what it prints. In a `console` block a line that starts

@@ -1,7 +1,7 @@
 """Runs the example notebook and keeps what it shows.
 
-    python docs/run_notebooks.py          keeps it in the notebook
-    python docs/run_notebooks.py FOLDER   writes the notebook with it to another folder
+    python tools/run_notebooks.py          keeps it in the notebook
+    python tools/run_notebooks.py FOLDER   writes the notebook with it to another folder
 
 A notebook is run from top to bottom in an empty folder. The one on the store shows dates and is kept without outputs.
 """

@@ -1,6 +1,6 @@
 """The site in a real browser: nothing is asked of others, nothing is wrong on the console, everybody can read it.
 
-Needs what the tests of the reports need; see `test_browser.py`.
+Needs what the tests of the reports need; see `test_report_browser.py`.
 """
 
 from __future__ import annotations

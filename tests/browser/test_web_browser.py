@@ -1,6 +1,6 @@
 """The page in a real browser: it works by mouse and by keyboard, on a phone too, and asks nobody else for anything.
 
-Needs what `tests/test_browser.py` needs; `make browser` brings it.
+Needs what `tests/browser/test_report_browser.py` needs; `make browser` brings it.
 """
 
 from __future__ import annotations

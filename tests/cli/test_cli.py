@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from asking import ask, refused, runner, start, strict
 from make_rounds import Tables, binary_answers, labels_given, near_answers, some_gold, tables_of
 from rich.cells import cell_len
-from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval import phrasing as words
@@ -29,7 +29,6 @@ from hero_eval.cli.inputs import Problems, mapping, split
 from hero_eval.cli.main import app
 from hero_eval.errors import InputError, Problem, SupportError, unsupported, wrong
 
-runner = CliRunner(env={"COLUMNS": "80"})
 LONG = [f"crowd/europe-west/vendor-{j}-with-a-long-name/日本語/prompt-v{j}.{j}" for j in range(5)]
 
 
@@ -91,46 +90,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(folder)
 
 
-def ask(*arguments: str, code: int = 0) -> str:
-    """Stdout of a command that ends with this code and, if all went well, says nothing on stderr."""
-    result = runner.invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == code, result.stderr
-    assert "Traceback" not in result.output
-    if code == 0:
-        assert result.stderr == ""
-    return result.stdout
-
-
-def refused(*arguments: str, code: int = 2) -> str:
-    """Stderr of a command that must fail and print nothing on stdout."""
-    result = runner.invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    assert result.stdout == ""
-    assert "Traceback" not in result.stderr
-    return result.stderr
-
-
-def strict(text: str) -> Any:
-    """JSON that any parser accepts."""
-
-    def reject(constant: str) -> None:
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=reject)
-
-
 def as_json(value: Any) -> Any:
     return strict(json.dumps(value, allow_nan=False))
-
-
-def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own, without the settings of a CI that forces colours."""
-    forced = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TERMINAL_WIDTH")
-    clean = {key: value for key, value in os.environ.items() if key not in forced}
-    command = [sys.executable, "-m", "hero_eval.cli.main", *arguments]
-    return subprocess.run(
-        command, env=clean | {"COLUMNS": "80"} | environment, capture_output=True, check=False, timeout=60
-    )
 
 
 # Numbers: those of the Python functions

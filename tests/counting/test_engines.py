@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bad_inputs import BAD_INPUTS, BadInput, good_tables, write_good, write_tables
+from bad_inputs import BAD_INPUTS, BadInput, as_arguments, good_tables, write_good, write_tables
 from engine_rounds import ENGINES, gaps, one_table, read_on, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from make_rounds import GOOD, Tables, codes, labels_given, near_answers, tables_of
-from test_bad_input import as_arguments
 
 import hero_eval as hero
 from hero_eval.counting.count import source_of

@@ -13,25 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import DOCS, EXAMPLES, RESULTS, ROOT, SOURCE, TOOLS, load_script
 
 import hero_eval
 from hero_eval import errors, findings, remedies
 from hero_eval.methods.registry import all_methods
 from hero_eval.studies.run import STUDIES, run_study
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
 EXAMPLE = Path(hero_eval.__file__).parent / "examples" / "defect"
 
-sys.path.insert(0, str(DOCS))
-make_pictures: Any = importlib.import_module("make_pictures")
-make_reference: Any = importlib.import_module("make_reference")
-make_results: Any = importlib.import_module("make_results")
-markers: Any = importlib.import_module("markers")
-measure_limits: Any = importlib.import_module("measure_limits")
-run_blocks: Any = importlib.import_module("run_blocks")
-sys.path.remove(str(DOCS))
+make_pictures = load_script(TOOLS, "make_pictures")
+make_reference = load_script(TOOLS, "make_reference")
+make_results = load_script(TOOLS, "make_results")
+markers = load_script(TOOLS, "markers")
+measure_limits = load_script(TOOLS, "measure_limits")
+run_blocks = load_script(TOOLS, "run_blocks")
 
 
 def named(pages: list[Path]) -> pytest.MarkDecorator:
@@ -53,7 +50,7 @@ def prose_of(page: Path) -> str:
 @named(run_blocks.PAGES)
 def test_examples_print_what_is_shown(page: Path) -> None:
     text = text_of(page)
-    assert run_blocks.refresh(text) == text, f"bring it up to date: python docs/run_blocks.py {page.relative_to(ROOT)}"
+    assert run_blocks.refresh(text) == text, f"bring it up to date: python tools/run_blocks.py {page.relative_to(ROOT)}"
 
 
 @named(run_blocks.PAGES)
@@ -105,7 +102,7 @@ class TestRunBlocks:
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)
-    assert markers.replaced(text, sections()) == text, f"bring it up to date: python docs/{script}.py"
+    assert markers.replaced(text, sections()) == text, f"bring it up to date: python tools/{script}.py"
 
 
 @pytest.mark.slow
@@ -113,7 +110,7 @@ def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, 
 @pytest.mark.parametrize("name", [*make_pictures.PICTURES_BY_NAME, *make_pictures.CHARTS])
 def test_pictures_show_the_numbers_of_today(name: str) -> None:
     """A page would show a picture of results that the code no longer gives."""
-    assert make_pictures.is_fresh(name), "bring it up to date: python docs/make_pictures.py"
+    assert make_pictures.is_fresh(name), "bring it up to date: python tools/make_pictures.py"
 
 
 @pytest.mark.slow
@@ -165,7 +162,7 @@ class TestReference:
             owner, _, name = key.partition(".")
             of = getattr(hero_eval, owner)
             known = {*vars(of), *inspect.get_annotations(of)}
-            assert name in known, f"docs/make_reference.py keeps {key} back, which is not there"
+            assert name in known, f"tools/make_reference.py keeps {key} back, which is not there"
 
     def test_every_code_has_a_remedy(self) -> None:
         assert set(remedies.ERRORS) == set(errors.CATALOGUE)
@@ -174,7 +171,7 @@ class TestReference:
     @pytest.mark.parametrize("name", ["errors.md", "findings.md"])
     def test_lists_of_codes_are_fresh(self, name: str) -> None:
         """Who looks a code up would not find it, or would be told to do what no longer helps."""
-        assert make_reference.catalogues()[name] == text_of(DOCS / name), "run docs/make_reference.py"
+        assert make_reference.catalogues()[name] == text_of(DOCS / name), "run tools/make_reference.py"
 
     def test_every_code_is_listed(self) -> None:
         """A code on the screen must be found on a page."""
@@ -252,10 +249,9 @@ class TestContributing:
     TEXT = text_of(ROOT / "CONTRIBUTING.md")
 
     def test_every_file_named_exists(self) -> None:
-        source = ROOT / "src" / "hero_eval"
         named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|md))`", self.TEXT))
         assert len(named) > 20
-        assert not [name for name in named if not any((place / name).exists() for place in (ROOT, source))]
+        assert not [name for name in named if not any((place / name).exists() for place in (ROOT, SOURCE))]
 
     def test_every_target_of_make_exists(self) -> None:
         makefile = text_of(ROOT / "Makefile")
@@ -275,7 +271,7 @@ def test_pages_use_the_words_of_the_project(page: Path) -> None:
 @pytest.mark.parametrize("script", ["rate_from_files.py", "paired_difference.py"])
 def test_example_scripts_run(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / "examples" / script)],
+        [sys.executable, "-W", "error", str(EXAMPLES / script)],
         capture_output=True,
         text=True,
         check=False,
@@ -287,7 +283,7 @@ def test_example_scripts_run(script: str) -> None:
 
 @pytest.mark.slow
 def test_example_script_refuses_what_is_wrong(tmp_path: Path) -> None:
-    place = str(ROOT / "examples" / "rate_from_files.py")
+    place = str(EXAMPLES / "rate_from_files.py")
     done = subprocess.run(
         [sys.executable, place, str(tmp_path / "nowhere"), str(tmp_path)],
         capture_output=True,
@@ -305,6 +301,6 @@ def test_changelog_has_this_version() -> None:
 
 def test_results_have_monte_carlo_errors() -> None:
     for study in set(STUDIES) - {"guards"}:
-        with (DOCS / "results" / f"{study}.csv").open(encoding="utf-8", newline="") as file:
+        with (RESULTS / f"{study}.csv").open(encoding="utf-8", newline="") as file:
             header = next(csv.reader(file))
         assert {"bias_se", "rmse_se", "coverage_se"} <= set(header)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from repository import TOOLS, load_script
 
 pytestmark = pytest.mark.numbers
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-sys.path.insert(0, str(DOCS))
-outputs: Any = importlib.import_module("outputs")
-run_blocks: Any = importlib.import_module("run_blocks")
-sys.path.remove(str(DOCS))
+outputs = load_script(TOOLS, "outputs")
+run_blocks = load_script(TOOLS, "run_blocks")
 
 ALIKE = [
     ("value 0.237 (0.184 to 0.301)", "value 0.238 (0.183 to 0.301)"),

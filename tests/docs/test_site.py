@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from site_builder import ROOT, build_site
+from repository import DOCS
+from site_builder import build_site
 
 pytestmark = pytest.mark.slow  # a server or a site is made first
 
-DOCS = ROOT / "docs"
 PAGES = ("index", "contributing", "changelog", *sorted(page.stem for page in DOCS.glob("*.md")))
 LOADS = {
     "script": ("src",),

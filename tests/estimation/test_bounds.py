@@ -6,12 +6,9 @@ class), through every method, target and kind of interval.
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from make_rounds import codes, draw_pair, tables_of
+from repository import BENCHMARKS, load_script
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
@@ -27,10 +25,7 @@ from hero_eval.estimation.curves import Normal, Resampled, resampled
 from hero_eval.findings import Finding
 from hero_eval.methods.registry import all_methods
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-fuzz: Any = importlib.import_module("fuzz")
-sys.path.remove(str(BENCHMARKS))
+fuzz = load_script(BENCHMARKS, "fuzz")
 
 INTERVALS = (None, "influence", "profile", "paper", "bootstrap")
 BOUNDED = settings(

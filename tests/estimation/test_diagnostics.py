@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.csv
 import pytest
 from make_rounds import GOOD, LARGE, binary_answers, codes, draw_pair, finding, labels_given, round_of, tables_of
+from repository import RESULTS
 from scipy.special import expit
 from typer.testing import CliRunner
 
@@ -26,8 +27,6 @@ from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.studies import run
 from hero_eval.studies.alarms import GUARDS, PAPER, SITUATIONS, GuardCell, guard_cells, guard_outcome, guard_rows
 from hero_eval.studies.run import run_study
-
-RESULTS = Path(__file__).parents[1] / "docs" / "results" / "guards.csv"
 
 
 def some_history(n_classes: int = 2, seed: int = 0, n_items: int = 60) -> tuple[Patterns, Latent]:
@@ -478,7 +477,7 @@ def test_the_study_measures_every_guard(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_table_shows_what_guards_are_for() -> None:
     """Guards that cry wolf, or sleep, would be advertised."""
-    with RESULTS.open(encoding="utf-8") as file:
+    with (RESULTS / "guards.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert min(int(row["replications"]) for row in rows) >= 200
     for code in GUARDS:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,14 +10,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
+from repository import BENCHMARKS, load_script
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-fuzz: Any = importlib.import_module("fuzz")
-sys.path.remove(str(BENCHMARKS))
+fuzz = load_script(BENCHMARKS, "fuzz")
 
 LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label": [1, 0, 1, 1]}
 

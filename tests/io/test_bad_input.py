@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bad_inputs import BAD_INPUTS, BadInput, write_good
+from bad_inputs import BAD_INPUTS, BadInput, as_arguments, write_good
 
 from hero_eval.errors import CATALOGUE, InputError
 from hero_eval.io.files import read_round
-
-
-def as_arguments(options: tuple[str, ...]) -> dict[str, Any]:
-    """The options of the command as arguments of `read_round`."""
-    arguments: dict[str, Any] = {}
-    for option, value in zip(options[::2], options[1::2], strict=True):
-        name = {"--covariates": "covariates", "--classes": "classes", "--column": "columns"}[option]
-        arguments[name] = dict([value.split("=")]) if name == "columns" else value.split(",")
-    return arguments
 
 
 @pytest.mark.parametrize("bad", BAD_INPUTS, ids=str)
@@ -52,7 +42,7 @@ def test_every_reading_code_is_met() -> None:
     """A code that nothing raises is documentation of something that does not exist."""
     met = {bad.code for bad in BAD_INPUTS}
     met |= {"E117", "E118"}  # not of files: see test_reading.py
-    met |= {"E120", "E121", "E122"}  # of exports: see test_imports.py
+    met |= {"E120", "E121", "E122"}  # of exports: see test_exports.py
     assert {code for code in CATALOGUE if code.startswith("E1")} <= met
 
 

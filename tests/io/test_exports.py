@@ -15,11 +15,11 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from repository import EXPORTS
 
 import hero_eval as hero
 from hero_eval.io.exports.imports import TOOLS, Export, read_export
 
-EXPORTS = Path(__file__).parent / "exports"
 BOTH = ("correctness", "correctness-judge")
 ANN, BOB = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from make_rounds import binary_answers, codes, finding, labels_given, near_answers, round_of, some_gold
+from repository import TOOLS, load_script
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
@@ -671,10 +669,7 @@ def test_two_rounds_of_one_name_drift_apart(team: Team) -> None:
 @pytest.mark.slow
 def test_labelers_that_err_together_bias_it_far_less() -> None:
     """Errors that labelers share would pass for agreement, as they do in HERO-1."""
-    docs = Path(__file__).resolve().parent.parent / "docs"
-    sys.path.insert(0, str(docs))
-    limits: Any = importlib.import_module("measure_limits")
-    sys.path.remove(str(docs))
+    limits = load_script(TOOLS, "measure_limits")
     (situation,) = (one for one in limits.SITUATIONS if one.together == 0.5)
     truth, gaps = limits.DESIGN.true_rate(), []
     for number in range(20):

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import doctest
-import importlib
 import inspect
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import TOOLS, load_script
 
 import hero_eval
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-sys.path.insert(0, str(DOCS))
-make_reference: Any = importlib.import_module("make_reference")
-sys.path.remove(str(DOCS))
+make_reference = load_script(TOOLS, "make_reference")
 
 RAISES = re.compile(r"\braise (?:wrong|unsupported|InputError|SupportError)\b|\b(?:checked_backend|check_level)\(")
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from make_rounds import (
     some_gold,
     tables_of,
 )
+from repository import TESTS
 
 import hero_eval as hero
 from hero_eval.errors import Problem
@@ -780,7 +780,7 @@ def test_other_processes_give_the_same_bytes() -> None:
     )
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", program, str(Path(__file__).parent)],
+            [sys.executable, "-c", program, str(TESTS)],
             capture_output=True,
             check=True,
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},

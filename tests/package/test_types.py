@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from mypy import api
+from repository import ROOT
 
 import hero_eval as hero
 from hero_eval.estimation.keywords import RateOptions
 from hero_eval.store.estimates import StoredOptions
-
-ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAM = """\
 from typing import assert_type

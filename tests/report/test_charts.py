@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from make_rounds import Pair, draw_pair, tables_of
+from repository import RESULTS
 
 import hero_eval as hero
 from hero_eval import charts
@@ -22,7 +23,6 @@ from hero_eval.labelers.agreement import agreement
 from hero_eval.labelers.over_time import reliability_over_time
 from hero_eval.methods.registry import all_methods
 
-RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
 HOSTILE = ['<script>alert("x")</script>', "../../etc/passwd", "'\"&amp;", "😀 naïve", "x" * 10_000]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
@@ -13,16 +12,14 @@ import numpy as np
 import pytest
 from make_rounds import Pair, draw_pair, labels_of, tables_of
 from page_text import PageText
+from repository import EXAMPLES, TOOLS, load_script
 
 import hero_eval as hero
 from hero_eval.report import html as pages
 
-ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 
-sys.path.insert(0, str(ROOT / "docs"))
-outputs: Any = importlib.import_module("outputs")
-sys.path.remove(str(ROOT / "docs"))
+outputs = load_script(TOOLS, "outputs")
 
 
 class Tags(PageText):
@@ -141,15 +138,15 @@ def test_without_jinja_the_text_is_shown(kind: str, results: dict[str, Any], mon
 def test_the_example_notebook_shows_what_it_keeps(tmp_path: Path) -> None:
     """A reader of the notebook would see numbers that the code no longer gives, or a cell that fails."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "run_notebooks.py"), str(tmp_path)],
+        [sys.executable, str(TOOLS / "run_notebooks.py"), str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    kept = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
+    kept = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
     fresh = json.loads((tmp_path / "notebook.ipynb").read_text(encoding="utf-8"))
     assert [one["source"] for one in fresh["cells"]] == [one["source"] for one in kept["cells"]]
     shown = [outputs.shown_by(one) for one in fresh["cells"]]
-    assert shown == [outputs.shown_by(one) for one in kept["cells"]], "run docs/run_notebooks.py"
+    assert shown == [outputs.shown_by(one) for one in kept["cells"]], "run tools/run_notebooks.py"
     assert sum('<div class="hero-eval">' in one for one in shown) >= 7

@@ -19,8 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from make_rounds import binary_answers as answers_of
-from make_rounds import codes, labels_given, some_gold, tables_of
+from make_rounds import codes
+from repository import TESTS
+from stored_rounds import add, parts, refused, same, small
 
 import hero_eval as hero
 from hero_eval.io.frames import from_frames
@@ -37,41 +38,6 @@ EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return hero.create_store(tmp_path / "store")
-
-
-def small(seed: int, n_items: int = 60, gold: float = 0.5, **spelling: Any) -> dict[str, pa.Table]:
-    """The tables of a small round by four labelers."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, n_items)
-    labels = labels_given(rng, truth, answers_of([0.8, 0.9, 0.7, 0.85], [0.9, 0.8, 0.75, 0.85]), 0.8)
-    known = some_gold(rng, truth, gold) if gold else None
-    return tables_of(labels, known, {"x": rng.normal(size=n_items)}, prefix=f"s{seed}-", **spelling)
-
-
-def add(store: Store, name: str, seed: int, **options: Any) -> Any:
-    given = small(seed, gold=options.pop("share", 0.5))
-    return store.add(Round(**given), round=name, **options)
-
-
-def refused(call: Any) -> hero.HeroError:
-    with pytest.raises(hero.HeroError) as caught:
-        call()
-    return caught.value
-
-
-def same(a: Round, b: Round) -> None:
-    """Two rounds that hold the same."""
-    assert list(a.item_ids) == list(b.item_ids)
-    assert (a.labelers, a.values) == (b.labelers, b.values)
-    for name in ("label_item", "label_labeler", "label_answer", "gold"):
-        assert np.array_equal(getattr(a, name), getattr(b, name)), name
-    assert (a.weight is None) == (b.weight is None)
-    if a.weight is not None and b.weight is not None:
-        assert np.array_equal(a.weight, b.weight)
-    assert set(a.column_names) == set(b.column_names)
-    for name in a.column_names:
-        assert a.texts(name) == b.texts(name), name
-        assert (name in a.numeric_columns()) == (name in b.numeric_columns()), name
 
 
 # In and out
@@ -198,17 +164,6 @@ def test_items_that_wait_for_labels_are_kept(store: Store) -> None:
 
 
 # Late labels and gold
-
-
-def parts(seed: int) -> tuple[dict[str, pa.Table], dict[str, pa.Table], dict[str, pa.Table]]:
-    """A round whole, and as an early and a late part: labels of one labeler and half of the gold come late."""
-    whole = small(seed)
-    late = pa.array([who == "j3" for who in whole["labels"]["labeler"].to_pylist()])
-    early = pa.array([not one for one in late.to_pylist()])
-    n_gold = whole["gold"].num_rows // 2
-    first = {"labels": whole["labels"].filter(early), "gold": whole["gold"].slice(0, n_gold), "items": whole["items"]}
-    second = {"labels": whole["labels"].filter(late), "gold": whole["gold"].slice(n_gold)}
-    return whole, first, second
 
 
 def test_late_labels_and_gold_are_merged(store: Store) -> None:
@@ -706,7 +661,7 @@ from pathlib import Path
 import hero_eval as hero, deltalake, pyarrow.parquet
 path, name, seed, go = sys.argv[1:]
 sys.path.insert(0, {tests!r})
-from test_store import small
+from stored_rounds import small
 from hero_eval.round import Round
 given = Round(**small(int(seed)))
 store = hero.open_store(path)
@@ -724,7 +679,7 @@ except hero.HeroError as error:
 def at_once(store: Store, tmp_path: Path, names: list[str]) -> list[str]:
     """What processes say that add rounds of these names at the same moment."""
     go = tmp_path / "go"
-    program = ADDER.format(tests=str(Path(__file__).parent))
+    program = ADDER.format(tests=str(TESTS))
     running = [
         subprocess.Popen(
             [sys.executable, "-c", program, store.path, name, str(seed), str(go)],
@@ -784,7 +739,7 @@ def test_many_small_changes_are_put_together(store: Store, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_writers_that_are_killed(tmp_path: Path) -> None:
     """Half a round would be left after a crash. `python tests/crash_store.py --kills 200` is the long form."""
-    script = Path(__file__).parent / "crash_store.py"
+    script = TESTS / "crash_store.py"
     kills = os.environ.get("HERO_CRASHES", "12")
     done = subprocess.run(
         [sys.executable, str(script), "--kills", kills, "--seed", "3"],

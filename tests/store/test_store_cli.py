@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from asking import ask, refused, start, strict
 from make_rounds import binary_answers, labels_given, round_of
-from test_cli import ask, refused, start, strict
+from repository import EXAMPLES, EXPORTS
 
 import hero_eval as hero
 from hero_eval.labelers.over_time import reliability_over_time
 
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
-EXPORTS = Path(__file__).parent / "exports"
 
 
 @pytest.fixture
@@ -232,8 +232,6 @@ def test_round_names_are_completed() -> None:
 
 
 # Examples
-
-EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 @pytest.mark.slow

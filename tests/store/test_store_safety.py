@@ -18,11 +18,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from asking import ask, refused, strict
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from test_cli import ask, refused, strict
-from test_store import add, same, small
-from test_store import refused as refused_by
+from repository import BENCHMARKS, TESTS, load_script
+from stored_rounds import add, parts, same, small
+from stored_rounds import refused as refused_by
 
 import hero_eval as hero
 from hero_eval.io.validate import Contents
@@ -32,12 +33,10 @@ from hero_eval.store.dates import day_in_name
 from hero_eval.store.schemas import TABLES
 from hero_eval.store.store import Store
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import store_damage
-import store_power
-
+store_damage = load_script(BENCHMARKS, "store_damage")
+store_power = load_script(BENCHMARKS, "store_power")
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
-FORMAT_1 = Path(__file__).parent / "stores" / "format-1.tar.gz"
+FORMAT_1 = TESTS / "stores" / "format-1.tar.gz"
 
 
 @pytest.fixture
@@ -548,8 +547,6 @@ def old(tmp_path: Path) -> Store:
 @pytest.mark.slow
 def test_a_store_of_format_1_is_read_and_grows_on(old: Store) -> None:
     """A team would lose its history by updating."""
-    from test_store import parts
-
     assert [row.round for row in old.rounds()] == ["2026-w45", "2026-w46"]
     same(Round(**parts(3)[0]), old.round("2026-w45"))
     same(Round(**small(2)), old.round("2026-w46"))

@@ -6,7 +6,6 @@ do not.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -15,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from repository import EXAMPLES, load_script
 from scipy.special import expit
 from scipy.stats import norm
 
@@ -258,17 +258,11 @@ class TestTwins:
 
 
 EXAMPLE = Path(hero_eval.__path__[0]) / "examples" / "defect"
-SCRIPT = Path(__file__).parent.parent / "examples" / "make_example.py"
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_example", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLES, "make_example")
 
 
 class TestExample:

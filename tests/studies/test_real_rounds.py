@@ -9,10 +9,8 @@ mean error spreads over seeds (`spread`, of ten seeds here), and of the referenc
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,15 +20,13 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 import pytest
+from repository import BENCHMARKS, TOOLS, load_script
 
 import hero_eval as hero
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-real_rounds: Any = importlib.import_module("real_rounds")
-real_sets: Any = importlib.import_module("real_sets")
-real_differences: Any = importlib.import_module("real_differences")
-sys.path.remove(str(BENCHMARKS))
+real_rounds = load_script(BENCHMARKS, "real_rounds")
+real_sets = load_script(BENCHMARKS, "real_sets")
+real_differences = load_script(BENCHMARKS, "real_differences")
 
 GOLD_SHARE = 0.10
 SEEDS = (1, 2)
@@ -263,9 +259,7 @@ def test_new_figures_replace_only_their_own(tmp_path: Path) -> None:
 
 def test_the_page_shows_the_results() -> None:
     """The tables of the page would be those of another run."""
-    sys.path.insert(0, str(real_rounds.DOCS))
-    markers: Any = importlib.import_module("markers")
-    sys.path.remove(str(real_rounds.DOCS))
+    markers = load_script(TOOLS, "markers")
     page = real_rounds.PAGE.read_text(encoding="utf-8")
     fresh = markers.replaced(page, real_rounds.sections(real_rounds.read(real_rounds.RESULTS), markers))
     assert fresh == page, "bring it up to date: python benchmarks/real_rounds.py --page"
