@@ -17,7 +17,7 @@ help:
 	@echo "make test-newest    the same with the newest, pre-releases among them; may fail"
 	@echo "make browser  what the tests in a browser need (chromium, axe-core)"
 	@echo "make docs     the site of the pages, in build/site"
-	@echo "make lint     formatting, style and types"
+	@echo "make lint     formatting, style, types and who imports whom"
 	@echo "make studies  the paper's simulations and case studies in full"
 	@echo "make bench    speed and memory, to 100 million labels (less: BENCH_MOST=1000000)"
 
@@ -81,6 +81,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 studies: $(READY)
 	mkdir -p build/studies
