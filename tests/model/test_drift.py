@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from make_rounds import codes, finding, labels_of, round_of, some_gold
+from random_examples import examples
 from scipy import integrate, optimize, stats
 
 import hero_eval as hero
@@ -40,7 +41,7 @@ def slow_split(seen: float, reach: float, size: float) -> float:
     return float(integrate.trapezoid(moves * heights, moves) / integrate.trapezoid(heights, moves))
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(seen=st.floats(-4, 4), reach=st.floats(0.05, 1.0), size=st.floats(0.1, 0.6))
 def test_a_shift_is_split_as_by_quadrature(seen: float, reach: float, size: float) -> None:
     """A model's gain would be taken for drift, or drift for a gain, by more than the stated distributions say."""

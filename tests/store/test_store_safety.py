@@ -19,8 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from asking import ask, refused, strict
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
+from random_examples import examples
 from repository import BENCHMARKS, TESTS, load_script
 from stored_rounds import add, parts, same, small
 from stored_rounds import refused as refused_by
@@ -126,9 +127,7 @@ def rounds(draw: Any) -> Round:
 
 @pytest.mark.slow
 @given(before=rounds())
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
-)
+@examples(8, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
 def test_everything_that_a_round_knows_survives(before: Round, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An estimate of a stored round would be of another class, or of other labelers, than that of the round itself."""
     store = hero.create_store(tmp_path_factory.mktemp("any") / "store")
