@@ -131,7 +131,7 @@ def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[flo
     return share, float(np.sqrt(max(share * (1 - share), 0.05) / draws)), np.array(widths)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_one_past_round_covers_rounds_that_drift() -> None:
     """The first evaluation after the first round would be far too sure of itself."""
     share, error, widths = coverage(1, 0.35, 30)
@@ -163,7 +163,7 @@ def test_what_gold_in_the_current_round_says_of_its_drift() -> None:
     assert gold_shift(blind, 0.8) == (pytest.approx([0.0]), 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_gold_in_the_current_round_shortens_the_interval_and_covers() -> None:
     """A team that pays for gold in the current round would see the same wide interval, or a wrong one."""
     without, _, wide = coverage(2, 0.6, 10)

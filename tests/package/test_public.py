@@ -320,7 +320,7 @@ def test_covariates_that_are_all_dropped_leave_hero1(pair: Pair) -> None:
     assert (estimate.value, estimate.std_error) == pytest.approx((plain.value, plain.std_error), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_missing_values_are_told_and_do_little() -> None:
     """A tenth of missing values would throw the estimate off, or go unsaid."""
     moved = []
@@ -360,7 +360,7 @@ def test_a_covariate_that_moved_is_told_and_avoided(pair: Pair) -> None:
     assert (left.value, left.std_error) == pytest.approx((hero1.value, hero1.std_error), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_a_covariate_that_stayed_is_used() -> None:
     """Chance differences would be called a shift, and covariates never be used."""
     false = 0
