@@ -23,8 +23,9 @@ import numpy as np
 from real_rounds import LONG_HISTORY, OUTSIDE, SETTINGS, Job, Outcome, learned, run
 from real_sets import find_data, parts_of
 
+from hero_eval.estimation.ask import ask
 from hero_eval.estimation.intervals import drift_curve, edge_floor
-from hero_eval.estimation.question import Options, ask
+from hero_eval.estimation.options import Options
 from hero_eval.model.hero3.drift import DRIFT_FREEDOM, drift_of, size_log_prior
 
 SEED, LEAST_COVER = 6, 0.92
@@ -51,8 +52,8 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
     outcomes = []
     for part in of_current:
         past = [shown[other.name] for other in of_past if other.pool == part.pool and other is not part]
-        question = ask([part.current()], learned(past), Options("hero3"))
-        fit, current, contrast = question.first_fits[0], question.currents[0], np.array([0.0, 1.0])
+        question = ask([part.current()], learned(past), Options("hero3")).question
+        fit, current, contrast = question.fits[0], question.currents[0], np.array([0.0, 1.0])
         between = fit.between
         assert between is not None
         if not between.drift.counts:
@@ -61,7 +62,7 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
             joint = np.maximum(np.log(between.drift.weights), -700.0)
         heights = joint - size_log_prior()
         value = float(fit.rates[1])
-        floor = edge_floor(float(fit.inside[1]), (0.0, 1.0), current.n_items(True)) if fit.on_edge else 0.0
+        floor = edge_floor(float(fit.inside[1]), (0.0, 1.0), current.n_items) if fit.on_edge else 0.0
         for scale, freedom in priors:
             drift = drift_of(heights, between.drift.n_rounds, scale, freedom)
             moved = replace(fit, between=replace(between, drift=drift))

@@ -100,9 +100,10 @@ def judged(
 
 
 def levels_of(past: list[Round], current: Round) -> LevelFit:
-    from hero_eval.estimation.question import Options, ask
+    from hero_eval.estimation.ask import ask
+    from hero_eval.estimation.options import Options
 
-    fit = ask([current], hero.fit_reliability(past), Options("hero3")).fits()[0]
+    fit = ask([current], hero.fit_reliability(past), Options("hero3")).fits[0]
     assert fit.levels is not None
     return fit.levels
 

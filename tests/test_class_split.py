@@ -10,9 +10,10 @@ from make_rounds import codes, finding, round_of
 from scipy.special import expit, ndtri
 
 import hero_eval as hero
-from hero_eval.estimation.question import Options, ask
+from hero_eval.estimation.ask import ask
+from hero_eval.estimation.options import Options
 from hero_eval.methods import hero3 as method
-from hero_eval.methods.registry import Evidence
+from hero_eval.methods.evidence import Evidence
 from hero_eval.model.hero3.class_split import (
     BLURRED,
     LEAST_ROUNDS,
@@ -48,8 +49,8 @@ def moody(seed: int, n_judges: int = 100, n_past: int = 5, size: float = 0.7) ->
 
 
 def levels_of(current: hero.Round, past: list[hero.Round]) -> tuple[LevelFit, Evidence]:
-    question = ask([current], past, Options("hero3"))
-    fit = question.first_fits[0].levels
+    question = ask([current], past, Options("hero3")).question
+    fit = question.fits[0].levels
     assert fit is not None
     return fit, question.currents[0].evidence
 
@@ -82,9 +83,8 @@ def test_a_shared_mood_is_seen_by_the_shape(
 @pytest.mark.slow
 def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
     """Shapes that past gold contradicts would move every estimate the wrong way."""
-    fit, evidence = levels_of(*drawn)
+    fit, _ = levels_of(*drawn)
     assert shape_is_seen(fit)
-    assert evidence.wide is not None
     patterns = fit.rows.patterns
     shares = label_shares(fit)
     rates = np.stack([np.array([0.5, 0.5])] * fit.rows.n_rounds)

@@ -17,7 +17,7 @@ import hero_eval as hero
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
 from hero_eval.methods import hero3 as hero3_module
-from hero_eval.methods.registry import CovariateColumns, Evidence, Wide
+from hero_eval.methods.evidence import CovariateColumns, JointEvidence
 from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
 from hero_eval.model.hero3 import levels as levels_module
@@ -46,11 +46,6 @@ BOTH_SHAPES = pytest.mark.parametrize("n_levels", [0, 3], ids=["one component a 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 
 
-def wide_of(evidence: Evidence) -> Wide:
-    assert evidence.wide is not None
-    return evidence.wide
-
-
 @dataclass(frozen=True, eq=False)
 class Items:
     """All items of two past rounds and the current one, item by item, and the same as the package's evidence."""
@@ -60,12 +55,12 @@ class Items:
     of_round: Array
     weight: Array
     covariates: Array
-    evidence: Evidence
+    evidence: JointEvidence
 
     @property
     def rows(self) -> Rows:
         """With covariates as they are, so that they mean the same to the slow twin."""
-        rows = hero3_module.gather_rows(wide_of(self.evidence), self.evidence.n_classes)
+        rows = hero3_module.gather_rows(self.evidence, self.evidence.n_classes)
         if self.covariates.shape[1] == 0:
             return rows
         patterns = replace(
@@ -98,21 +93,22 @@ def make_items(n_classes: int, n_covariates: int = 0, seed: int = 1, sizes: tupl
     ]
     now, names = of_round == 2, tuple(f"x{c}" for c in range(n_covariates))
     columns = CovariateColumns(names, x[now], x[~now], np.zeros(n_covariates, bool)) if n_covariates else None
-    wide = Wide(
-        labelers=tuple("abcde"),
+    evidence = JointEvidence(
+        n_classes=n_classes,
         current=rounds[2],
+        unrouted=rounds[2],
+        labelers=tuple("abcde"),
         past=tuple(rounds[:2]),
         groups=np.array([0, 0, 1, 1, 1]),
         n_strangers=1,
         covariates=columns,
     )
-    evidence = Evidence(n_classes, rounds[2], rounds[2], None, columns, wide=wide)
     return Items(labels, gold, of_round, weight, x, evidence)
 
 
 def fitted(items: Items, n_levels: int, options: EMOptions = TIGHT) -> LevelFit:
     shape = Shape(n_levels, items.evidence.n_classes)
-    return fit_levels(items.rows, shape, wide_of(items.evidence).groups, options)
+    return fit_levels(items.rows, shape, items.evidence.groups, options)
 
 
 def random_point(items: Items, shape: Shape, seed: int) -> Point:
@@ -346,7 +342,7 @@ def test_influence_is_the_refitted_derivative(
     assert fit.levels is not None
     assert (fit.levels.prior.context > 0) == (n_levels > 0)  # and levels in their context
     warm = replace(evidence, warm_levels=fit.levels, over_both=fit.over_both)
-    first = wide_of(evidence).past[0].n_items
+    first = evidence.past[0].n_items
     rng = np.random.default_rng(0)
     for number, claimed in ((2, fit.current), (0, fit.history[:first]), (1, fit.history[first:])):
         for item in rng.choice(len(claimed), 2, replace=False):
@@ -371,8 +367,7 @@ def test_influence_is_the_refitted_derivative_with_one_past_round(
 
     monkeypatch.setattr(hero3_module, "split_shift", split_by_first)
     items = make_items(n_classes, seed=3)
-    wide = wide_of(items.evidence)
-    evidence = replace(items.evidence, wide=replace(wide, past=wide.past[:1]))
+    evidence = replace(items.evidence, past=items.evidence.past[:1])
     fit = hero3_module.hero3(evidence)
     assert fit.history is not None
     assert fit.levels is not None
@@ -399,7 +394,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(hero3_module, name, once)
 
 
-def reweighted(wide: Wide, number: int, weight: Array) -> Wide:
+def reweighted(wide: JointEvidence, number: int, weight: Array) -> JointEvidence:
     """With other weights in one round; the last is current."""
     if number == len(wide.past):
         return replace(wide, current=wide.current.reweighted(weight))
@@ -408,14 +403,13 @@ def reweighted(wide: Wide, number: int, weight: Array) -> Wide:
     return replace(wide, past=tuple(past))
 
 
-def refit_slope(evidence: Evidence, number: int, item: int) -> Array:
+def refit_slope(evidence: JointEvidence, number: int, item: int) -> Array:
     """d rates[1:] / d(log weight) of one item, by central differences of the refitted estimate, priors held."""
     step, found = 2e-2, []
-    wide = wide_of(evidence)
     for sign in (1, -1):
-        weight = (*wide.past, wide.current)[number].item_weight.copy()
+        weight = (*evidence.past, evidence.current)[number].item_weight.copy()
         weight[item] *= 1 + sign * step
-        found.append(hero3_module.rates(replace(evidence, wide=reweighted(wide, number, weight)))[1:])
+        found.append(hero3_module.rates(reweighted(evidence, number, weight))[1:])
     return (found[0] - found[1]) / (2 * step)
 
 
@@ -529,7 +523,7 @@ def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatc
     """An item of weight 2 would not count as two equal items."""
     monkeypatch.setattr(hero3_module, "LEVELS", (n_levels,))
     evidence = make_items(2).evidence
-    wide = repeated = wide_of(evidence)
+    wide = repeated = evidence
     rng = np.random.default_rng(1)
     for number, patterns in enumerate((*wide.past, wide.current)):
         times = rng.integers(1, 4, patterns.n_items)
@@ -538,7 +532,7 @@ def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatc
         rounds = [*repeated.past, repeated.current]
         rounds[number] = again
         repeated = replace(repeated, past=tuple(rounds[:-1]), current=rounds[-1])
-    one, other = (hero3_module.hero3(replace(evidence, wide=each)) for each in (wide, repeated))
+    one, other = (hero3_module.hero3(each) for each in (wide, repeated))
     assert other.rates == pytest.approx(one.rates, abs=1e-8)
     assert other.between is not None
     assert one.between is not None

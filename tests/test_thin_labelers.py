@@ -159,6 +159,7 @@ def test_the_bound_of_an_unseen_class_is_the_exact_one() -> None:
 
 
 def hero_fit(past: Round, now: Round) -> object:
-    from hero_eval.estimation.question import Options, ask
+    from hero_eval.estimation.ask import ask
+    from hero_eval.estimation.options import Options
 
-    return ask([now], past, Options("hero3")).first_fits[0].levels
+    return ask([now], past, Options("hero3")).fits[0].levels

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hero_eval.methods.registry import CovariateColumns, Evidence, all_methods
+from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
+from hero_eval.methods.registry import all_methods
 from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
@@ -50,11 +51,12 @@ class Case:
         self.history_weight = rng.uniform(0.5, 3.0, len(self.history)) if weighted else None
         self.current_weight = rng.uniform(0.5, 3.0, len(self.current)) if weighted else None
 
-    def evidence(self, penalty: float | None = 0.0) -> Evidence:
+    def evidence(self, penalty: float | None = 0.0) -> CovariateEvidence:
         history = patterns_of_matrix(self.history, self.n_classes, self.gold, self.history_weight)
         current = patterns_of_matrix(self.current, self.n_classes, None, self.current_weight)
         columns = CovariateColumns(("a", "b"), self.current_x, self.history_x, np.array([False, False]))
-        return Evidence(self.n_classes, current, current, history, columns, penalty=penalty)
+        names = tuple(map(str, range(self.n_classes)))
+        return CovariateEvidence(self.n_classes, current, history, classes=names, columns=columns, penalty=penalty)
 
 
 CASES = st.builds(Case, st.integers(0, 2**32 - 1), st.sampled_from([2, 2, 3, 4]), st.booleans())

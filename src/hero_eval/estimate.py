@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from hero_eval.display import Displayed
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
-from hero_eval.estimation.curves import Curve
 from hero_eval.findings import Finding, doubts_of
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.result_frames import checked_backend, to_frame
+
+if TYPE_CHECKING:
+    from hero_eval.estimation.curves import Curve
 
 
 @dataclass(frozen=True, eq=False)

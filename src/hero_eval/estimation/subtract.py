@@ -16,29 +16,28 @@ import numpy as np
 
 from hero_eval.counting.count import is_large
 from hero_eval.estimate import Estimate, Influence, Part
+from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import NoSurer, resampled
 from hero_eval.estimation.diagnostics import past_rounds_tell
+from hero_eval.estimation.headline import headline, rate_contrast
 from hero_eval.estimation.intervals import SAFE_GOLD, edge_floor, interval_kind
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, unique
-from hero_eval.methods.registry import Fit
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import gold_counts
 from hero_eval.model.hero3.drift import gold_shift, no_drift
 from hero_eval.model.hero3.shared_drift import SharedDrift, Side, learn_shared_drift, pair_variance, past_shares
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round
-from hero_eval.targets.rate import headline, rate_contrast
 
 TOGETHER = 0.5
 """Two rounds that share so much of the smaller one's items and labelers were labeled together: they are one batch."""
 
 
-def difference_of(question: Question, positive: object = None) -> Estimate:
+def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
     """The first current round's rate minus the second's. The two are in `.distribution` as 'a' and 'b'."""
-    fits = question.fits()
-    one, other = (
-        headline(question, current, fit, positive) for current, fit in zip(question.currents, fits, strict=True)
-    )
+    question, fits = analysis.question, analysis.fits
+    one, other = (headline(analysis, at, positive) for at in range(2))
     kind, remark = interval_kind(question, fits, question.currents, linear=False)
     value, influence = one.value - other.value, one.influence - other.influence
     contrast = rate_contrast(question, positive)
@@ -49,10 +48,10 @@ def difference_of(question: Question, positive: object = None) -> Estimate:
         found += drift.findings()
     curve = None
     if kind == "bootstrap":
-        drawn = question.replicates.rates
+        drawn = analysis.replicates.rates
         curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.skewness())
     low, high = one.bounds
-    difference = question.finish(
+    difference = analysis.finish(
         "difference",
         f"difference in {one.what}",
         value,
@@ -155,7 +154,7 @@ def _floor(one: Estimate, other: Estimate) -> float:
 
 
 def _pairing(question: Question) -> list[Finding]:
-    first, second = (np.asarray(current.all_ids) for current in question.currents)
+    first, second = (current.round.item_ids for current in question.currents)
     both = np.intersect1d(first.astype(str), second.astype(str))
     alone = len(first) + len(second) - 2 * len(both)
     if not alone:

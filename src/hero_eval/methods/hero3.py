@@ -14,8 +14,10 @@ from scipy import sparse
 
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.current_rate import weak_finding
+from hero_eval.methods.evidence import JointEvidence, joined_times
 from hero_eval.methods.hero2 import covariate_shift
-from hero_eval.methods.registry import Evidence, Fit, Wide, joined_times, method
+from hero_eval.methods.registry import Gold, Use, method
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.hero3.class_split import ClassSplit, learn_split, shape_is_seen
 from hero_eval.model.hero3.drift import (
@@ -102,9 +104,9 @@ class Fitted:
         return np.where(open_rows[:, None], shifted(shares, self.shift), shares)
 
 
-def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> Rows:
+def gather_rows(evidence: JointEvidence, n_classes: int, ready: Covariates | None = None) -> Rows:
     """All rounds as rows: patterns within a round, or single items where covariates tell them apart."""
-    rounds = (*wide.past, wide.current)
+    rounds = (*evidence.past, evidence.current)
     starts = np.cumsum([0] + [one.n_rows for one in rounds])
     row_of_item = np.concatenate([one.row_of_item + start for one, start in zip(rounds, starts, strict=False)])
     weight = np.concatenate([one.item_weight for one in rounds])
@@ -124,13 +126,13 @@ def gather_rows(wide: Wide, n_classes: int, ready: Covariates | None = None) -> 
         row_of_item=row_of_item,
         item_weight=weight,
         times=times,
-        n_labelers=wide.current.n_labelers,
-        n_answers=wide.current.n_answers,
+        n_labelers=evidence.current.n_labelers,
+        n_answers=evidence.current.n_answers,
     )
     return Rows(patterns, of_row, len(rounds), n_classes, covariates)
 
 
-def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
+def choose_levels(rows: Rows, groups: Ints, evidence: JointEvidence) -> LevelFit:
     """One component a class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
 
     A component that is a class without any gold would be named by the labels alone, so there must be levels then. So
@@ -153,42 +155,41 @@ def choose_levels(rows: Rows, groups: Ints, evidence: Evidence) -> LevelFit:
     return best
 
 
-def _fitted(evidence: Evidence) -> Fitted:
+def _fitted(evidence: JointEvidence) -> Fitted:
     found = _fitted_levels(evidence)
     if not found.alone or found.over_both or found.unseen is not None or not shape_is_seen(found.fit):
         return found
-    assert evidence.wide is not None
-    rounds = (*evidence.wide.past, evidence.wide.current)
+    rounds = (*evidence.past, evidence.current)
     rates = [fit_without_gold(one, evidence.n_classes, evidence.em).latent.class_weights() for one in rounds]
     return replace(found, split=learn_split(found.fit, np.stack(rates)))
 
 
-def _fitted_levels(evidence: Evidence) -> Fitted:
-    wide = evidence.wide
-    assert wide is not None
+def _fitted_levels(evidence: JointEvidence) -> Fitted:
     if evidence.warm_levels is not None:
         warm = evidence.warm_levels
-        ready = _ready(wide) if warm.rows.covariates.shape[1] else None
-        again = fit_levels(gather_rows(wide, evidence.n_classes, ready), warm.shape, wide.groups, _OPTIONS, warm=warm)
+        ready = _ready(evidence) if warm.rows.covariates.shape[1] else None
+        again = fit_levels(
+            gather_rows(evidence, evidence.n_classes, ready), warm.shape, evidence.groups, _OPTIONS, warm=warm
+        )
         return Fitted(again, evidence.over_both, (), ready, evidence.alone)
-    plain = gather_rows(wide, evidence.n_classes)
-    chosen = choose_levels(plain, wide.groups, evidence)
-    ready = None if wide.covariates is None else _ready(wide)
+    plain = gather_rows(evidence, evidence.n_classes)
+    chosen = choose_levels(plain, evidence.groups, evidence)
+    ready = None if evidence.covariates is None else _ready(evidence)
     if ready is None or not ready.kept:
         # Components that are classes were looked at with other priors than they are fitted with.
         start = chosen if chosen.shape.n_levels else None
-        fit = fit_levels(plain, chosen.shape, wide.groups, _OPTIONS, warm=start, progress=evidence.progress)
+        fit = fit_levels(plain, chosen.shape, evidence.groups, _OPTIONS, warm=start, progress=evidence.progress)
     else:
-        rows = gather_rows(wide, evidence.n_classes, ready)
-        fit = fit_levels(rows, chosen.shape, wide.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
+        rows = gather_rows(evidence, evidence.n_classes, ready)
+        fit = fit_levels(rows, chosen.shape, evidence.groups, _OPTIONS, evidence.penalty, progress=evidence.progress)
     fit = read_in_context(fit, _OPTIONS)
-    if ready is None or wide.covariates is None:
+    if ready is None or evidence.covariates is None:
         return Fitted(fit, False, (), alone=evidence.alone)
     if not ready.kept:
-        names = list(wide.covariates.names)
+        names = list(evidence.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
         return Fitted(fit, False, (Finding("F401", message, {"columns": names}),), alone=evidence.alone)
-    shift = covariate_shift(wide.covariates, ready, wide.current.item_weight, wide.history_weight)
+    shift = covariate_shift(evidence.covariates, ready, evidence.current.item_weight, evidence.history_weight)
     found = []
     if shift is not None:
         so = "class rates were averaged over the current round's items only"
@@ -196,20 +197,20 @@ def _fitted_levels(evidence: Evidence) -> Fitted:
     return Fitted(fit, shift is None and chosen.shape.n_levels == 0, tuple(found), ready, evidence.alone)
 
 
-def fitted_levels(evidence: Evidence) -> LevelFit:
+def fitted_levels(evidence: JointEvidence) -> LevelFit:
     """The model as HERO-3 fits it, for others who predict by it."""
     return _fitted(evidence).fit
 
 
-def _ready(wide: Wide) -> Covariates:
-    columns = wide.covariates
+def _ready(evidence: JointEvidence) -> Covariates:
+    columns = evidence.covariates
     assert columns is not None
-    many = columns.common_scale.any() or wide.current.n_items < FEW * len(columns.names)
+    many = columns.common_scale.any() or evidence.current.n_items < FEW * len(columns.names)
     return prepare(
         columns.current,
         columns.history,
-        wide.current.item_weight,
-        wide.history_weight,
+        evidence.current.item_weight,
+        evidence.history_weight,
         common_scale=columns.common_scale,
         drop_collinear=not many,
     )
@@ -364,10 +365,9 @@ def _between(fitted: Fitted, measured: Measured) -> tuple[Between, float]:
     return Between(drift, fitted.shares[here], fit.rows.patterns.counts[here], own, fitted.unseen), excess
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: JointEvidence) -> Floats:
     fitted = _fitted(evidence)
-    assert evidence.wide is not None
-    shares, weight = _averaged(fitted, _scope(evidence.wide, fitted.fit))
+    shares, weight = _averaged(fitted, _scope(evidence, fitted.fit))
     found: Floats = weight @ shares / weight.sum()
     lean = _lean(fitted, found)
     return found if lean is None else lean.rates
@@ -383,35 +383,33 @@ def _influences(fitted: Fitted, direct: Floats, gradient: Floats) -> Floats:
 @method(
     "hero3",
     "History and current fitted together: labelers may err together, rounds may drift, new labelers count",
+    JointEvidence,
     rates,
-    needs=("gold",),
-    takes=("covariates", "all labelers", "current gold"),
+    gold=Gold.EITHER,
+    covariates=Use.IF_GIVEN,
 )
-def hero3(evidence: Evidence) -> Fit:
-    wide = evidence.wide
-    assert wide is not None
+def hero3(evidence: JointEvidence) -> Fit:
     fitted = _fitted(evidence)
     fit = fitted.fit
-    measured = _measure(fitted, _scope(wide, fit))
+    measured = _measure(fitted, _scope(evidence, fit))
     by_item = _influences(fitted, measured.direct, measured.gradient)
     between, excess = _between(fitted, measured)
     found = measured.rates
     against = gold_contradiction(fit)
     if against > CONTRADICTED:
         by_item = np.full_like(by_item, np.nan)
-    n_history = wide.n_history
-    n_items = float(wide.current.total)
+    n_history = evidence.n_history
+    n_items = float(evidence.current.total)
     edge = _on_edge(found, n_items)
     return Fit(
         rates=found,
         inside=_inside(found, n_items),
         current=by_item[n_history:],
-        history=by_item[:n_history] if wide.past else None,
+        history=by_item[:n_history] if evidence.past else None,
         paper=fit.rows.patterns.to_items(measured.direct)[n_history:],
         on_edge=edge,
-        on_all=True,
         report=fit.report,
-        findings=(*fitted.findings, *_findings(fitted, wide, measured, between, excess), *_contradiction(against)),
+        findings=(*fitted.findings, *_findings(fitted, evidence, measured, between, excess), *_contradiction(against)),
         between=between,
         levels=fit,
         over_both=fitted.over_both,
@@ -419,16 +417,18 @@ def hero3(evidence: Evidence) -> Fit:
     )
 
 
-def _scope(wide: Wide, fit: LevelFit) -> Floats:
+def _scope(evidence: JointEvidence, fit: LevelFit) -> Floats:
     """(P,) history items whose covariates are not meant to count weigh nothing in averages over both rounds."""
     scope = np.ones(fit.rows.patterns.n_rows)
-    columns = wide.covariates
+    columns = evidence.covariates
     if columns is not None and columns.in_scope is not None and len(scope) == len(fit.rows.patterns.row_of_item):
-        scope[: wide.n_history] = columns.in_scope
+        scope[: evidence.n_history] = columns.in_scope
     return scope
 
 
-def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, excess: float) -> list[Finding]:
+def _findings(
+    fitted: Fitted, evidence: JointEvidence, measured: Measured, between: Between, excess: float
+) -> list[Finding]:
     fit = fitted.fit
     found = []
     if fit.information.is_weak:
@@ -442,11 +442,11 @@ def _findings(fitted: Fitted, wide: Wide, measured: Measured, between: Between, 
             "than one state a class"
         )
         found.append(Finding("F204", message, {"levels": fit.shape.n_levels}))
-    if wide.n_strangers:
-        found.append(_stranger_finding(fit, wide))
+    if evidence.n_strangers:
+        found.append(_stranger_finding(fit, evidence))
     if fitted.split is not None:
         found += _moved_by_shape(fitted, fitted.split)
-    if wide.past and not between.drift.known:
+    if evidence.past and not between.drift.known:
         found.append(_unknown_drift(measured, between.drift))
     if excess > 0 and np.sqrt(between.own.max()) > 0.01:
         message = (
@@ -495,18 +495,18 @@ def _unknown_drift(measured: Measured, drift: Drift) -> Finding:
     return Finding("F310", message, {**data, "by_labels": measured.by_labels.tolist()} if taken else data)
 
 
-def _stranger_finding(fit: LevelFit, wide: Wide) -> Finding:
+def _stranger_finding(fit: LevelFit, evidence: JointEvidence) -> Finding:
     """How much of what the labels tell comes from labelers whom history does not know."""
     information = label_information(fit)
     rows = fit.rows
     here = np.where(rows.is_current, rows.patterns.counts, 0.0)
     labels = rows.patterns.to_cells(here[:, None])[:, :, 0].sum(axis=1)
     told = information * labels
-    names = list(wide.labelers[-wide.n_strangers :])
-    share = float(told[-wide.n_strangers :].sum() / max(told.sum(), 1e-300))
+    names = list(evidence.labelers[-evidence.n_strangers :])
+    share = float(told[-evidence.n_strangers :].sum() / max(told.sum(), 1e-300))
     message = (
-        f"{wide.n_strangers} labelers that history never saw ({name_some(names)}) are taken to be like their "
-        f"{'groups' if wide.groups.max() > 0 else 'peers'}; {share:.0%} of what the labels tell rests on them"
+        f"{evidence.n_strangers} labelers that history never saw ({name_some(names)}) are taken to be like their "
+        f"{'groups' if evidence.groups.max() > 0 else 'peers'}; {share:.0%} of what the labels tell rests on them"
     )
     return Finding("F208", message, {"labelers": names, "share": share})
 

@@ -9,7 +9,7 @@ from typing import Any
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.estimation.question import PastRounds, require_round
+from hero_eval.estimation.options import PastRounds, require_round
 from hero_eval.labelers.reliability import Reliability, fit_with, history_rounds
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
@@ -209,7 +209,7 @@ def compare_some(
     for name in methods:
         method = all_methods()[name]
         extra: dict[str, Any] = asked if method.uses_covariates else {}
-        extra = extra | ({"groups": groups} if "all labelers" in method.takes else {})
+        extra = extra | ({"groups": groups} if method.takes_groups else {})
         try:
             estimates[name] = estimate_rate(current, history, method=name, progress=progress, **extra, **common)
         except HeroError as error:

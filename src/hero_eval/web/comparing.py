@@ -122,7 +122,7 @@ def _one_method(options: Mapping[str, Any], first: Estimate) -> Mapping[str, Any
     """What the data chose for the first difference is taken for all: to try methods anew for each costs time, and
     differences by different methods are not alike. A method that needs covariates chooses these anew."""
     known = all_methods().get(first.method)
-    needy = known is None or "covariates" in known.needs or known.by_design
+    needy = known is None or known.needs_covariates or known.by_design
     return options if needy else {**options, "method": first.method}
 
 
