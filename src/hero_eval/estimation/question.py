@@ -283,7 +283,7 @@ class Question:
         curve: Curve | None = None
         if kind == "profile" and known:
             curve = profile_curve(self, fit, current, contrast, math.sqrt(influence.variance()))
-        elif kind == "influence" and known and fit.between is not None and fit.between.drift.counts:
+        elif kind == "influence" and known and fit.between is not None and fit.between.drift.is_present:
             curve = drift_curve(self, fit, current, contrast, floor)
             if bounds_unseen([fit]):
                 found = unique(settled(found, ("F307",)))

@@ -21,8 +21,8 @@ from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
 
 if TYPE_CHECKING:
-    from hero_eval.model.hero3.drift import Between
-    from hero_eval.model.hero3.levels import LevelFit
+    from hero_eval.model.hero3.drift_variance import DriftVariance
+    from hero_eval.model.hero3.fit import LevelFit
 
 Need = Literal["gold", "history gold", "current gold", "covariates"]
 """`gold` is history's, or that of the current round where history has none."""
@@ -155,7 +155,7 @@ class Fit:
     on_all: bool = False
     report: EMReport | None = None
     findings: tuple[Finding, ...] = ()
-    between: Between | None = None
+    between: DriftVariance | None = None
     levels: LevelFit | None = None
     over_both: bool = False
     by_mean: Floats | None = None
