@@ -22,8 +22,8 @@ from hero_eval.model.hero3.class_split import (
     shape_is_seen,
     shift_to,
 )
-from hero_eval.model.hero3.drift import label_shares, shifted
-from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.model.hero3.drift import label_shares, shift_logits
+from hero_eval.model.hero3.fit import LevelFit
 
 TRUTH = 0.5
 
@@ -92,7 +92,7 @@ def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[
     mirrored = []  # shapes that say the opposite of what these say
     for r in range(fit.rows.n_rounds):
         at = fit.rows.round == r
-        moved = shifted(shares[at], -right.moves[r])
+        moved = shift_logits(shares[at], -right.moves[r])
         mirrored.append(patterns.counts[at] @ moved / patterns.counts[at].sum())
     wrong = learn_split(fit, np.stack(mirrored))
     assert wrong.moves == pytest.approx(-right.moves, abs=1e-6)
@@ -123,7 +123,7 @@ def test_the_shift_leads_to_the_rates(n_classes: int, seed: int, spread: float) 
     shares /= shares.sum(axis=1, keepdims=True)
     counts = rng.integers(1, 5, 40).astype(float)
     wanted = rng.uniform(-1.5, 1.5, n_classes - 1)
-    rates = counts @ shifted(shares, wanted) / counts.sum()
+    rates = counts @ shift_logits(shares, wanted) / counts.sum()
     assert shift_to(shares, counts, rates) == pytest.approx(wanted, abs=1e-5)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import naive
 
-from hero_eval.model import naive
 from hero_eval.model.em import EMOptions, gold_start
 from hero_eval.model.history import fit_anchored, fit_without_gold
 from hero_eval.model.latent import floored_shares

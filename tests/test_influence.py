@@ -10,11 +10,13 @@ import pytest
 from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
 from hero_eval.methods.registry import all_methods
 from hero_eval.model import information as influence_module
+from hero_eval.model.coordinates import coordinates
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
-from hero_eval.model.information import Information, coordinates, rates_gradient
+from hero_eval.model.information import Information
 from hero_eval.model.latent import Latent, class_log_likelihood, posterior, state_barrier
 from hero_eval.model.patterns import patterns_of_matrix
+from hero_eval.model.rate_derivatives import rates_gradient
 from hero_eval.model.rates import relative_likelihood, scores
 
 pytestmark = pytest.mark.numbers

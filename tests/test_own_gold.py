@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from make_rounds import codes, finding, labels_given, near_answers, round_of, tables_of
+from reference import naive
 from scipy.special import ndtri
 from typer.testing import CliRunner
 
@@ -23,7 +24,6 @@ from hero_eval.methods.evidence import CarriedEvidence, JointEvidence
 from hero_eval.methods.hero3 import fitted_levels
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
-from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.prediction_powered import left_out, powered_mean

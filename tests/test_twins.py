@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference import naive
 
 from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
 from hero_eval.methods.registry import all_methods
-from hero_eval.model import naive
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.rates import relative_likelihood, solve_binary, solve_simplex
@@ -168,7 +168,7 @@ def test_simplex_solver_at_two_classes_is_the_binary_one(seed: int, tilt: float,
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(5, 60), st.booleans())
 def test_simplex_solver_reaches_the_concave_maximum(seed: int, n_classes: int, size: int, tilted: bool) -> None:
-    """K-class rates would not maximise the likelihood, or would leave the simplex."""
+    """K-class rates would not maximize the likelihood, or would leave the simplex."""
     rng = np.random.default_rng(seed)
     likelihood = relative_likelihood(rng.normal(scale=2.0, size=(size, n_classes)))
     tilt = rng.normal(scale=0.2, size=n_classes - 1) if tilted else None

@@ -17,9 +17,10 @@ import numpy as np
 
 from hero_eval.counting.engine import Session
 from hero_eval.counting.sql import fixed_sum, floats, literal
+from hero_eval.model.coordinates import coordinates
 from hero_eval.model.em import EMOptions, gold_start, run_em
 from hero_eval.model.history import HistoryFit, Progress
-from hero_eval.model.information import Information, coordinates
+from hero_eval.model.information import Information
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 

@@ -88,7 +88,7 @@ class Analysis:
         question, fit, current = self.question, self.fits[at], self.question.currents[at]
         if kind == "profile":
             return profile_curve(question, fit, current, contrast, math.sqrt(influence.variance()))
-        if kind == "influence" and fit.between is not None and fit.between.drift.counts:
+        if kind == "influence" and fit.between is not None and fit.between.drift.is_present:
             return drift_curve(question, fit, current, contrast, floor)
         if kind == "bootstrap":
             return resampled(self.replicates.rates[at] @ contrast, value, influence.skewness())

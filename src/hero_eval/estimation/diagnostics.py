@@ -251,7 +251,7 @@ def _transport_finding(question: Question, fit: Fit, moved: Transport, reliabili
         "skills": "some labelers agree with the others more, or less, than they did",
     }[least]
     drift = None if fit.between is None else fit.between.drift
-    allowed = drift is not None and drift.counts and question.options.interval not in ("bootstrap", "paper")
+    allowed = drift is not None and drift.is_present and question.options.interval not in ("bootstrap", "paper")
     action = "Have an expert answer some items of the current round: they show the drift."
     done = "the interval does not allow for it"
     if drift is not None and allowed:

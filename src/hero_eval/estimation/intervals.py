@@ -77,7 +77,7 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
     if asked == "paper" and question.reliability is not None:
         message = "the interval asked for takes history's reliabilities as known, and leaves their error out"
         found.append(Finding("F311", message, {"left_out": "reliabilities"}))
-    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.counts]
+    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.is_present]
     if drifts:
         size = max(drift.size for drift in drifts)
         message = (
@@ -178,7 +178,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
-    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.freedom))
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.df))
     if between.unseen is None:
         where = np.vectorize(shifted)(drifts)
     else:

@@ -26,7 +26,8 @@ from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.gold_history import past_mean
-from hero_eval.model.hero3.drift import SIZES, Drift, drift_of, no_drift, own_excess
+from hero_eval.model.hero3.drift import SIZES, DriftPosterior, drift_posterior, no_drift
+from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round
 
@@ -281,7 +282,7 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
     shift = optimize.brentq(gap, -_FARTHEST, _FARTHEST) if ends[0] * ends[1] < 0 else math.nan
     items = Influence(tuple(part for part in estimate.influence.parts if part.source != "rounds")).variance()
     noise = items + float(along @ between.own @ along) + seen.error**2
-    excess, usual = own_excess(fit.levels)
+    excess, usual = excess_labeler_drift(fit.levels)
     expected = between.drift.size if between.drift.known else math.nan
     error = math.sqrt(noise) / slope if slope > 0 else math.nan
     return RoundDrift("", float(shift), error, expected, math.sqrt(excess), math.sqrt(usual))
@@ -324,11 +325,11 @@ def _pseudo_counts(seen: Seen, one: Round, quantity: Quantity) -> tuple[float, f
     return size * (1.0 - share), size * share
 
 
-def common_drift(drift: Sequence[RoundDrift]) -> Drift:
+def common_drift(drift: Sequence[RoundDrift]) -> DriftPosterior:
     """The posterior of the shifts' size; each was measured against the mean of the other rounds, which moves too."""
     known = [one for one in drift if math.isfinite(one.shift) and math.isfinite(one.shift_error)]
     if len(known) < 2:
         return no_drift(len(known))
     shifts, errors = np.array([(one.shift, one.shift_error) for one in known]).T
     spread = errors[:, None] ** 2 + SIZES**2 * len(known) / (len(known) - 1)
-    return drift_of(-0.5 * (np.log(spread) + shifts[:, None] ** 2 / spread).sum(axis=0), len(known))
+    return drift_posterior(-0.5 * (np.log(spread) + shifts[:, None] ** 2 / spread).sum(axis=0), len(known))

@@ -94,7 +94,7 @@ class _PairDrift:
 
     def into(self, influence: Influence, along: Floats) -> Influence:
         """The influences with one part for all drift, in the place of one for each round's."""
-        moves = [fit.between.apart() for fit in self.fits if fit.between is not None]
+        moves = [fit.between.covariance_without_drift() for fit in self.fits if fit.between is not None]
         variance = float(sum(along @ one @ along for one in moves))
         variance += pair_variance(*self.sides, along, self._together and not self._shown_before)
         items = [part for part in influence.parts if part.source != "rounds"]
@@ -105,7 +105,7 @@ class _PairDrift:
     def findings(self) -> list[Finding]:
         """Whether past rounds showed how much of their drift two models share."""
         drift = self.sides[0].drift
-        if drift.known or not drift.own.known or not drift.own.counts:
+        if drift.known or not drift.own.known or not drift.own.is_present:
             return []
         message = (
             "no two past rounds with gold share items and labelers, so that nothing shows how much of their drift two "
@@ -132,7 +132,7 @@ class _PairDrift:
             n_free = len(self.question.classes) - 1
             return Side(np.zeros((n_free, n_free)), SharedDrift(no_drift(0), no_drift(0), True, 0))
         drift = between.drift
-        if not drift.counts or not self._together:
+        if not drift.is_present or not self._together:
             return Side(between.slopes(), SharedDrift(drift, no_drift(drift.n_rounds), True, 0))
         shared = learn_shared_drift(past_shares(levels), self.batches[:-2], drift)
         has_gold = not fit.over_both and bool((levels.rows.known & levels.rows.is_current).any())

@@ -10,9 +10,9 @@ from hero_eval.findings import Finding
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import HistoryFit
-from hero_eval.model.information import rates_gradient, rates_information
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats, Patterns
+from hero_eval.model.rate_derivatives import rates_gradient, rates_information
 from hero_eval.model.rates import Root, edge_point, relative_likelihood, scores, solve_rates
 
 

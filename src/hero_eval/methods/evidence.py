@@ -29,7 +29,7 @@ from hero_eval.round import Round
 
 if TYPE_CHECKING:
     from hero_eval.methods.result import Fit
-    from hero_eval.model.hero3.levels import LevelFit
+    from hero_eval.model.hero3.fit import LevelFit
 
 
 @dataclass(frozen=True, eq=False)

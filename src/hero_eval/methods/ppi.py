@@ -14,7 +14,7 @@ from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.hero3 import fitted_levels
 from hero_eval.methods.registry import Gold, method
 from hero_eval.methods.result import Fit
-from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.prediction_powered import Powered, left_out, powered_mean
 from hero_eval.model.rates import EDGE_ITEMS, edge_point

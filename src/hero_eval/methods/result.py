@@ -10,8 +10,8 @@ from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats
 
 if TYPE_CHECKING:
-    from hero_eval.model.hero3.drift import Between
-    from hero_eval.model.hero3.levels import LevelFit
+    from hero_eval.model.hero3.drift_variance import DriftVariance
+    from hero_eval.model.hero3.fit import LevelFit
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Fit:
     on_edge: bool = False
     report: EMReport | None = None
     findings: tuple[Finding, ...] = ()
-    between: Between | None = None
+    between: DriftVariance | None = None
     levels: LevelFit | None = None
     over_both: bool = False
     by_mean: Floats | None = None

@@ -63,10 +63,10 @@ def predictive(hits: Floats, totals: Floats) -> Floats:
     """(T,) the new round's theta: `hits` of `totals` (R,) gold items were of the class in each past round."""
     by_round = hits[:, None] * special.log_expit(_THETA) + (totals - hits)[:, None] * special.log_expit(-_THETA)
     by_round -= by_round.max(axis=1, keepdims=True)
-    heights = np.log(np.maximum(_kernels() @ np.exp(by_round).T, 1e-300)).sum(axis=2)
+    log_likelihoods = np.log(np.maximum(_kernels() @ np.exp(by_round).T, 1e-300)).sum(axis=2)
     on_mean = special.log_expit(_THETA) + special.log_expit(-_THETA)
     on_size = -0.5 * (_SIZES / SIZE_SCALE) ** 2 + np.log(np.gradient(_SIZES))
-    joint = heights + on_mean + on_size[:, None]
+    joint = log_likelihoods + on_mean + on_size[:, None]
     weights = np.exp(joint - joint.max())
     out: Floats = (weights / weights.sum()).ravel() @ _kernels().reshape(-1, len(_THETA))
     return out
@@ -75,8 +75,8 @@ def predictive(hits: Floats, totals: Floats) -> Floats:
 @cache
 def _kernels() -> Floats:
     """(sizes, m, theta): the normal distributions of theta, the same whatever the data."""
-    heights = np.exp(-0.5 * ((_THETA[:, None] - _THETA) / _SIZES[:, None, None]) ** 2)
-    out: Floats = heights / heights.sum(axis=2, keepdims=True)
+    densities = np.exp(-0.5 * ((_THETA[:, None] - _THETA) / _SIZES[:, None, None]) ** 2)
+    out: Floats = densities / densities.sum(axis=2, keepdims=True)
     return out
 
 

@@ -294,7 +294,7 @@ def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
 def patterns_of_matrix(
     labels: NDArray[Any], n_answers: int, gold: NDArray[Any] | None = None, weight: Floats | None = None
 ) -> Patterns:
-    """Patterns of a dense (n, J) matrix of answers in which -1 means not labelled."""
+    """Patterns of a dense (n, J) matrix of answers in which -1 means not labeled."""
     item, labeler = np.nonzero(labels >= 0)
     return count_patterns(
         item,

@@ -87,15 +87,15 @@ class Pooling:
         out: Floats = np.linalg.solve(self.inner, right).astype(np.float64)
         return out
 
-    def slope(self, answers: Floats) -> Floats:
+    def gradient(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
         out: Floats = -np.einsum("ja,jab->jb", answers - self.means(answers), self.precision)
         return out
 
-    def height(self, answers: Floats) -> float:
+    def log_density(self, answers: Floats) -> float:
         """The log-prior, up to a constant."""
         away = answers if self.held is None else answers - self.held
-        return 0.5 * float(np.sum(away * self.slope(answers)))
+        return 0.5 * float(np.sum(away * self.gradient(answers)))
 
     def shared(self, vector: Floats) -> Floats:
         """U A^-1 U' x  of a flat vector (J w,): what free means take from the precision."""
