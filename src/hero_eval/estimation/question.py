@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.counting.count import CurrentSide, count, count_with_covariates, is_large, stays
+from hero_eval.classes import common_classes, in_one_spelling
+from hero_eval.counting.count import count, is_large, stays
+from hero_eval.counting.covariate_sums import CurrentSide, count_with_covariates
 from hero_eval.counting.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import Estimate, Influence, Part, check_level
@@ -44,7 +46,7 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.rates import EDGE_ITEMS
 from hero_eval.model.score_tests import Transport
-from hero_eval.round import Round, common_classes, in_one_spelling
+from hero_eval.round import Round
 
 if TYPE_CHECKING:
     from hero_eval.estimation.select import Choice

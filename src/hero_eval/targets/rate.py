@@ -9,6 +9,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
+from hero_eval.classes import spelled
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.estimation.curves import Flat, Mirrored
@@ -20,7 +21,7 @@ from hero_eval.io.arrays import LARGEST
 from hero_eval.methods.registry import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
-from hero_eval.round import Round, spelled
+from hero_eval.round import Round
 from hero_eval.targets.grouped import GroupedEstimates, family, family_options, groups_of
 
 

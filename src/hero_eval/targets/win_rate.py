@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from hero_eval.classes import spelled
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.estimation.question import Options, PastRounds, ask
 from hero_eval.model.history import Progress
-from hero_eval.round import Round, spelled
+from hero_eval.round import Round
 from hero_eval.targets.rate import class_rates
 
 _A = ("a", "model_a", "model a", "left", "1")
