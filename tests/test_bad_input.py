@@ -9,7 +9,7 @@ import pytest
 from bad_inputs import BAD_INPUTS, BadInput, write_good
 
 from hero_eval.errors import CATALOGUE, InputError
-from hero_eval.io.files import read_round
+from hero_eval.read import read_round
 
 
 def as_arguments(options: tuple[str, ...]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
     from hero_eval.gates import Gate
-    from hero_eval.io.files import read_round
     from hero_eval.labelers.reliability import Reliability, fit_reliability
+    from hero_eval.read import read_round
     from hero_eval.round import Round
     from hero_eval.store.store import History, Store, create_store, open_store
     from hero_eval.targets.backtest import Backtest, backtest
@@ -52,7 +52,7 @@ _HOMES = {
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "labelers.reliability",
     "open_store": "store.store",
-    "read_round": "io.files",
+    "read_round": "read",
     "save_counts": "counting.tally_files",
 }
 

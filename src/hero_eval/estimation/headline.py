@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hero_eval.classes import spelled
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
 from hero_eval.estimation.analysis import Analysis
@@ -16,7 +17,7 @@ from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, unique
 from hero_eval.io.arrays import LARGEST
 from hero_eval.model.patterns import Floats
-from hero_eval.round import Round, spelled
+from hero_eval.round import Round
 
 
 def rate_estimate(

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hero_eval.counting.count import count_with_covariates, is_large
+from hero_eval.classes import common_classes, in_one_spelling
+from hero_eval.counting.count import is_large
+from hero_eval.counting.covariate_sums import count_with_covariates
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimation import covariates as shared
 from hero_eval.estimation.clusters import clusters_of, clusters_of_history, repeat_findings
@@ -20,7 +22,7 @@ from hero_eval.labelers.reliability import Reliability, fit_with, history_rounds
 from hero_eval.methods.evidence import CovariateColumns, Material
 from hero_eval.methods.registry import Gold, Method
 from hero_eval.model.em import EMOptions
-from hero_eval.round import Round, common_classes, in_one_spelling
+from hero_eval.round import Round
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.counting.count import count, count_passes, stays
+from hero_eval.classes import common_classes, in_one_spelling
+from hero_eval.counting.count import count
 from hero_eval.counting.memory import Counted
-from hero_eval.counting.passes import Passes, fit_by_passes
 from hero_eval.deprecation import renamed_option
 from hero_eval.display import Displayed
 from hero_eval.errors import SupportError, unsupported, wrong
@@ -34,7 +34,7 @@ from hero_eval.model.score_tests import (
 )
 from hero_eval.model.split_half import half_fits, labels_of
 from hero_eval.result_frames import checked_backend, to_frame
-from hero_eval.round import Round, common_classes, in_one_spelling
+from hero_eval.round import Round
 
 UNINFORMATIVE = 0.1
 LITTLE = 0.3
@@ -144,14 +144,11 @@ class Reliability(Displayed):
     @cached_property
     def labels_each(self) -> Floats:
         """(J,) how many labels each labeler gave."""
-        behind = self.counted.labels_behind
-        return labels_of(self.counted.patterns) if behind is None else behind
+        return labels_of(self.counted.patterns)
 
     @cached_property
     def halves(self) -> tuple[HistoryFit, ...]:
-        """Fits of two halves of history, without shrinkage; none where its labels stay in an engine."""
-        if self.counted.labels_behind is not None:
-            return ()
+        """Fits of two halves of history, without shrinkage."""
         return half_fits(self.fit, len(self.classes), self.options)
 
     @property
@@ -494,17 +491,11 @@ def fit_with(
     labelers = labelers_of(rounds)
     if not labelers:
         raise unsupported("E303", "no labeler of history is left whose labels could be used")
-    passes: tuple[Passes, ...] = ()
-    if counted is None and stays(rounds):
-        counted, passes = count_passes(rounds, labelers, named)
     counted = count(rounds, labelers, named, routed=True) if counted is None else counted
     if not (counted.patterns.gold >= 0).any():
         raise no_gold(rounds)
     start = None if warm is None else _warm_start(warm, labelers, named, counted, options)
-    if passes:
-        fit: HistoryFit = fit_by_passes(counted.patterns, passes, len(named), options, progress, start)
-    else:
-        fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
+    fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
     notes = _round_notes(rounds) if where == "history" else ()
     findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from hero_eval.counting.count import CurrentSide, count
+from hero_eval.counting.count import count
+from hero_eval.counting.covariate_sums import CurrentSide
 from hero_eval.counting.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.findings import Finding, name_some

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
-from hero_eval.io.read_options import Options, make_options
+from hero_eval.io.read_options import ReadOptions, make_options
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import count_of
 from hero_eval.round import Round
@@ -679,7 +679,7 @@ class Store:
         return f"Store {self.path!r}: {count_of(len(log.live()), 'round')}, version {log.version}"
 
 
-def _options(entry: Entry, classes: Sequence[str] | None, positive: str | None) -> Options:
+def _options(entry: Entry, classes: Sequence[str] | None, positive: str | None) -> ReadOptions:
     chosen = classes if classes is not None else entry.classes
     options = make_options(None, chosen, positive or entry.positive, None, None, entry.round)
     # What the store has taken in is not refused when it is read.

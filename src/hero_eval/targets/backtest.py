@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.classes import common_classes
 from hero_eval.counting.count import is_large, stays, tally_of
 from hero_eval.counting.tally import are_alike
 from hero_eval.display import Displayed
@@ -33,7 +34,7 @@ from hero_eval.labelers.reliability import Reliability, history_rounds
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.result_frames import Framed, checked_backend, to_frame
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.classes import common_classes, in_one_spelling
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
@@ -15,7 +16,7 @@ from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.result_frames import Framed, checked_backend, to_frame
-from hero_eval.round import Round, common_classes, in_one_spelling
+from hero_eval.round import Round
 from hero_eval.targets.rate import estimate_rate
 
 

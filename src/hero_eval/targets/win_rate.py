@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from hero_eval.classes import spelled
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.headline import class_rates
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.model.history import Progress
-from hero_eval.round import Round, spelled
+from hero_eval.round import Round
 
 _A = ("a", "model_a", "model a", "left", "1")
 _B = ("b", "model_b", "model b", "right", "2")
