@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from hero_eval.labelers.reliability import Reliability, fit_reliability
     from hero_eval.read import read_round
     from hero_eval.round import Round
-    from hero_eval.store.store import History, Store, create_store, open_store
+    from hero_eval.store.past_rounds import History
+    from hero_eval.store.store import Store, create_store, open_store
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
@@ -36,7 +37,7 @@ _HOMES = {
     "Gate": "gates",
     "GroupedEstimates": "targets.grouped",
     "HeroError": "errors",
-    "History": "store.store",
+    "History": "store.past_rounds",
     "InputError": "errors",
     "Moderation": "targets.moderation",
     "Reliability": "labelers.reliability",

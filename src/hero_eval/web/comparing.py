@@ -23,7 +23,7 @@ from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Told
 from hero_eval.store.estimates import asked_of, make
 from hero_eval.store.log import Entry
-from hero_eval.store.store import common_past
+from hero_eval.store.past_rounds import common_past
 from hero_eval.web.jobs import (
     Result,
     estimate_document,
