@@ -17,7 +17,7 @@ help:
 	@echo "make test-newest    the same with the newest, pre-releases among them; may fail"
 	@echo "make browser  what the tests in a browser need (chromium, axe-core)"
 	@echo "make docs     the site of the pages, in build/site"
-	@echo "make lint     formatting, style and types"
+	@echo "make lint     formatting, style, types and who imports whom"
 	@echo "make studies  the paper's simulations and case studies in full"
 	@echo "make bench    speed and memory, to 100 million labels (less: BENCH_MOST=1000000)"
 
@@ -56,11 +56,11 @@ test-portable: $(READY)
 
 # One test or more of everything that rests on another package: tables, the command, charts, reports, store and server.
 # Packages of other ages warn of each other; that is not what these lanes look for.
-QUICK := tests/test_reading.py tests/test_round.py tests/test_bad_input.py tests/test_cli_bad_input.py tests/test_em.py \
-  tests/test_imports.py tests/test_charts.py tests/test_report.py tests/test_cli.py::test_estimate_is_estimate_rate \
-  tests/test_cli.py::test_help_fits_and_explains_every_option tests/test_store.py::test_a_round_comes_out_as_it_went_in \
-  tests/test_store_cli.py::test_rounds_are_listed tests/test_web.py::test_a_round_says_what_the_library_says \
-  tests/test_web.py::test_a_file_is_shown_then_added tests/test_web_attacks.py::test_a_form_holds_one_file_and_little_else
+QUICK := tests/io/test_reading.py tests/io/test_round.py tests/io/test_bad_input.py tests/cli/test_cli_bad_input.py tests/model/test_em.py \
+  tests/io/test_exports.py tests/report/test_charts.py tests/report/test_report.py tests/cli/test_cli.py::test_estimate_is_estimate_rate \
+  tests/cli/test_cli.py::test_help_fits_and_explains_every_option tests/store/test_store.py::test_a_round_comes_out_as_it_went_in \
+  tests/store/test_store_cli.py::test_rounds_are_listed tests/web/test_web.py::test_a_round_says_what_the_library_says \
+  tests/web/test_web.py::test_a_file_is_shown_then_added tests/web/test_web_attacks.py::test_a_form_holds_one_file_and_little_else
 # A test that waits forever says where.
 QUIET := -o faulthandler_timeout=300 -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning
 
@@ -81,6 +81,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 studies: $(READY)
 	mkdir -p build/studies

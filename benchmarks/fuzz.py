@@ -7,7 +7,7 @@ Ctrl+C ends a run early and tells what was played so far; `--seed` goes on from 
 
 A case is a number: it says which library holds the tables (pandas, Polars, pyarrow), which type every column has, what
 the columns hold (sound answers, or values that have broken readers before), and which options the targets are given.
-`tests/test_fuzz.py` plays some of them.
+`tests/estimation/test_fuzz.py` plays some of them.
 """
 
 from __future__ import annotations

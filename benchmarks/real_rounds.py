@@ -36,7 +36,9 @@ import hero_eval as hero
 from hero_eval.model.gold_history import past_mean
 from hero_eval.round import Round
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+TOOLS = ROOT / "tools"
 RESULTS = DOCS / "results" / "real_rounds.csv"
 ONE_PAST = DOCS / "results" / "one_past_round.csv"
 DIFFERENCES = DOCS / "results" / "real_differences.csv"
@@ -319,9 +321,9 @@ def merged(old: Sequence[Outcome], new: Sequence[Outcome]) -> list[Outcome]:
 
 def write_page() -> None:
     """The tables between the marks of the page, from the results."""
-    sys.path.insert(0, str(DOCS))
+    sys.path.insert(0, str(TOOLS))
     markers: Any = importlib.import_module("markers")
-    sys.path.remove(str(DOCS))
+    sys.path.remove(str(TOOLS))
     markers.write(PAGE, sections(read(RESULTS), markers))
 
 

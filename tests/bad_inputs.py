@@ -9,6 +9,7 @@ import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,15 @@ class BadInput:
 
     def __str__(self) -> str:
         return self.name
+
+
+def as_arguments(options: tuple[str, ...]) -> dict[str, Any]:
+    """The options of the command as arguments of `read_round`."""
+    arguments: dict[str, Any] = {}
+    for option, value in zip(options[::2], options[1::2], strict=True):
+        name = {"--covariates": "covariates", "--classes": "classes", "--column": "columns"}[option]
+        arguments[name] = dict([value.split("=")]) if name == "columns" else value.split(",")
+    return arguments
 
 
 def good_tables(seed: int = 0, n_items: int = 60) -> Tables:

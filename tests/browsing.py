@@ -12,7 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-AXE = Path(os.environ.get("HERO_AXE", Path(__file__).resolve().parent.parent / "build/browser/axe.min.js"))
+from repository import ROOT
+
+AXE = Path(os.environ.get("HERO_AXE", ROOT / "build/browser/axe.min.js"))
 MISSING = [
     name
     for name, there in (

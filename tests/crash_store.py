@@ -21,7 +21,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import deltalake  # (these are loaded before forking, but not used by the parent)
@@ -33,6 +32,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 import scipy.stats  # noqa: F401
+from repository import EXPORTS
 
 import hero_eval as hero
 import hero_eval.store.compacting
@@ -44,7 +44,7 @@ from hero_eval.store.delta import read_whole
 from hero_eval.store.schemas import DATA
 
 ITEMS = 40
-EXPORT = Path(__file__).parent / "exports" / "label_studio.json"
+EXPORT = EXPORTS / "label_studio.json"
 State = dict[str, Any]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from repository import ROOT
 
 
 def build_site(folder: Path) -> Path:
