@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.options import Options
-from hero_eval.labelers.reliability import fit_reliability
+from hero_eval.labelers.fitting import fit_reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.round import Round
 from hero_eval.targets.rate import estimate_rate

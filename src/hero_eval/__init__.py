@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
     from hero_eval.gates import Gate
-    from hero_eval.labelers.reliability import Reliability, fit_reliability
+    from hero_eval.labelers.fitting import fit_reliability
+    from hero_eval.labelers.reliability import Reliability
     from hero_eval.read import read_round
     from hero_eval.round import Round
     from hero_eval.store.past_rounds import History
@@ -51,7 +52,7 @@ _HOMES = {
     "estimate_moderation": "targets.moderation",
     "estimate_rate": "targets.rate",
     "estimate_win_rate": "targets.win_rate",
-    "fit_reliability": "labelers.reliability",
+    "fit_reliability": "labelers.fitting",
     "open_store": "store.store",
     "read_round": "read",
     "save_counts": "counting.tally_files",

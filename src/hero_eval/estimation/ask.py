@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.options import Options, PastRounds
-from hero_eval.estimation.prepare import Rounds, gather_rounds, prepare
+from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import require
-from hero_eval.estimation.select import Choice, best_with_gold, reconsider, without_history_gold
+from hero_eval.estimation.select import MethodChoice, best_with_gold, reconsider, without_history_gold
 from hero_eval.methods.registry import all_methods
 from hero_eval.round import Round
 
@@ -18,7 +18,7 @@ def ask(
     history: PastRounds,
     options: Options,
     split: str | None = None,
-    best: Callable[[Rounds, Options], Choice] = best_with_gold,
+    best: Callable[[RoundSet, Options], MethodChoice] = best_with_gold,
 ) -> Analysis:
     """Check the call, select the method, learn from history, and count the current rounds.
 

@@ -20,7 +20,8 @@ from hero_eval.estimation.gold_sampling import routing_findings, used_probabilit
 from hero_eval.estimation.own_gold import disagreement, disagreement_finding
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding, name_some, unique
-from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, not_converged, p_text
+from hero_eval.labelers.fitting import not_converged
+from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
 from hero_eval.methods.current_rate import carry
 from hero_eval.methods.result import Fit
 from hero_eval.model.joint import Joint, fit_joint, stack

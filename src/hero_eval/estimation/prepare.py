@@ -18,15 +18,16 @@ from hero_eval.estimation.question import Current, Question
 from hero_eval.estimation.repeated_data import overlap_findings, refuse_own_history
 from hero_eval.estimation.unseen_answers import outside_gold
 from hero_eval.findings import Finding, name_some
-from hero_eval.labelers.reliability import Reliability, fit_with, history_rounds, labelers_of
+from hero_eval.labelers.fitting import fit_with, history_rounds, labelers_of
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.evidence import CovariateColumns, Material
-from hero_eval.methods.registry import Gold, Method
+from hero_eval.methods.registry import GoldNeed, Method
 from hero_eval.model.em import EMOptions
 from hero_eval.round import Round
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class RoundSet:
     """Current and past rounds in one spelling of their classes, and how history is, or was, fitted.
 
     `fitted` is a fit of these past rounds that the caller brought.
@@ -68,7 +69,7 @@ class Chosen:
     findings: tuple[Finding, ...] = ()
 
 
-def gather_rounds(currents: Sequence[Round], history: PastRounds) -> Rounds:
+def gather_rounds(currents: Sequence[Round], history: PastRounds) -> RoundSet:
     """Check that these are rounds, that none is its own history, and that they have classes in common."""
     for current in currents:
         require_round(current)
@@ -80,12 +81,12 @@ def gather_rounds(currents: Sequence[Round], history: PastRounds) -> Rounds:
         refuse_own_history(current, past or None)
     classes = common_classes([*here, *past])
     if not isinstance(history, Reliability):
-        return Rounds(here, past, classes)
+        return RoundSet(here, past, classes)
     fitted = None if respelled else history
-    return Rounds(here, past, classes, fitted, history.options, history.shrinkage)
+    return RoundSet(here, past, classes, fitted, history.options, history.shrinkage)
 
 
-def prepare(rounds: Rounds, chosen: Chosen, options: Options, split: str | None = None) -> Question:
+def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | None = None) -> Question:
     """Learn from history, and prepare the current rounds' evidence.
 
     `split` is a column whose value is the same throughout each current round: history's covariate means are then those
@@ -141,7 +142,7 @@ def names_columns(columns: Sequence[CovariateColumns | None]) -> bool:
     return any(one is not None for one in columns)
 
 
-def _prepare_counted(rounds: Rounds, chosen: Chosen, options: Options) -> Question:
+def _prepare_counted(rounds: RoundSet, chosen: Chosen, options: Options) -> Question:
     """Covariates of rounds of which some are too large to be held: sums by answer pattern stand for the items."""
     names, fitted = chosen.covariates, rounds.fitted
     if chosen.method.evidence.every_labeler:
@@ -175,9 +176,9 @@ def _prepare_counted(rounds: Rounds, chosen: Chosen, options: Options) -> Questi
     )
 
 
-def _learn(rounds: Rounds, method: Method, options: Options) -> Reliability | None:
+def _learn(rounds: RoundSet, method: Method, options: Options) -> Reliability | None:
     """History's reliabilities if the method needs them; a fitted one is used again when its classes agree."""
-    if not method.uses_history or not (rounds.past_has_gold or method.gold is Gold.HISTORY):
+    if not method.uses_history or not (rounds.past_has_gold or method.gold is GoldNeed.HISTORY):
         return None
     if rounds.fitted is not None and rounds.fitted.classes == rounds.classes:
         return rounds.fitted
@@ -185,7 +186,7 @@ def _learn(rounds: Rounds, method: Method, options: Options) -> Reliability | No
 
 
 def _split_history(
-    columns: Sequence[CovariateColumns | None], rounds: Rounds, split: str
+    columns: Sequence[CovariateColumns | None], rounds: RoundSet, split: str
 ) -> tuple[CovariateColumns | None, ...]:
     """The mean that history knows must be that of its items with the same value: the others count as unseen."""
     lacking = [one.name for one in rounds.past if not one.has_column(split)]
@@ -214,7 +215,7 @@ def _prepare_current(material: Material, method: Method, options: Options) -> Cu
     return Current(one, made.evidence, made.kept, (*notes, *made.findings), units, made.own)
 
 
-def _advice(rounds: Rounds, chosen: Chosen, options: Options) -> tuple[Finding, ...]:
+def _advice(rounds: RoundSet, chosen: Chosen, options: Options) -> tuple[Finding, ...]:
     """What the caller left to us, and what could be had."""
     found = []
     names, method = chosen.covariates, chosen.method

@@ -21,7 +21,8 @@ from hero_eval.estimation.curves import standard_quantile
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import gather_rounds, prepare
 from hero_eval.estimation.requirements import require
-from hero_eval.labelers.reliability import Reliability, fit_with
+from hero_eval.labelers.fitting import fit_with
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions

@@ -8,16 +8,16 @@ from hero_eval.counting.count import is_large, stays
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimation import covariates as shared
 from hero_eval.estimation.options import Options
-from hero_eval.estimation.prepare import Chosen, Rounds
+from hero_eval.estimation.prepare import Chosen, RoundSet
 from hero_eval.findings import Finding
-from hero_eval.labelers.reliability import no_gold
-from hero_eval.methods.registry import Gold, Method
+from hero_eval.labelers.fitting import no_gold
+from hero_eval.methods.registry import GoldNeed, Method
 from hero_eval.round import Round
 
 LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 
 
-def require(method: Method, why: str, rounds: Rounds, options: Options, findings: tuple[Finding, ...] = ()) -> Chosen:
+def require(method: Method, why: str, rounds: RoundSet, options: Options, findings: tuple[Finding, ...] = ()) -> Chosen:
     """The method with the covariates that it takes, or what is wrong with the call."""
     name, gold = method.name, rounds.past_has_gold
     if options.groups is not None and not method.takes_groups:
@@ -71,8 +71,8 @@ def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Roun
     if method.by_design and poor:
         message = f"{method.name} needs gold for {LEAST_OWN} or more items of {poor[0].name!r}; {poor[0].n_gold} has it"
         raise unsupported("E305", message)
-    if method.gold is Gold.HISTORY or (method.gold is Gold.EITHER and poor):
+    if method.gold is GoldNeed.HISTORY or (method.gold is GoldNeed.EITHER and poor):
         if past:
             raise no_gold(past)
-        either = "" if method.gold is Gold.HISTORY else ", and the current round has none either"
+        either = "" if method.gold is GoldNeed.HISTORY else ", and the current round has none either"
         raise wrong("E206", f"{method.name} needs a history with gold; none was given{either}")

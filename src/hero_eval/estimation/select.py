@@ -13,7 +13,7 @@ import numpy as np
 from hero_eval.counting.count import is_large, stays
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.own_gold import LEAST_TO_DISAGREE, disagreement, disagreement_finding
-from hero_eval.estimation.prepare import Rounds
+from hero_eval.estimation.prepare import RoundSet
 from hero_eval.estimation.question import Question
 from hero_eval.estimation.replay import DEFAULT, LEAST_ROUNDS, Quantity, replay
 from hero_eval.estimation.requirements import LEAST_OWN
@@ -32,7 +32,7 @@ MOST_LABELS = 50_000
 
 
 @dataclass(frozen=True)
-class Choice:
+class MethodChoice:
     """A method's name, why it was taken, and what is to be said of it."""
 
     name: str
@@ -40,18 +40,18 @@ class Choice:
     findings: tuple[Finding, ...] = ()
 
 
-def best_with_gold(rounds: Rounds, options: Options) -> Choice:
+def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     """The method for a history that has gold."""
     past = rounds.past
     by_the_paper = "hero2" if options.wants_covariates else "hero1"
     if rounds.is_large:
         why = f"history has gold; of rounds kept without their items {by_the_paper} needs a single pass"
-        return Choice(by_the_paper, why)
+        return MethodChoice(by_the_paper, why)
     if options.interval in ("profile", "paper"):
         why = f"history has gold, and {by_the_paper} has the {options.interval!r} interval asked for"
-        return Choice(by_the_paper, why)
+        return MethodChoice(by_the_paper, why)
     if rounds.fitted_otherwise:
-        return Choice(by_the_paper, f"history was fitted with options of its own, which {by_the_paper} uses")
+        return MethodChoice(by_the_paper, f"history was fitted with options of its own, which {by_the_paper} uses")
     played = rounds_to_play(past)
     n_gold = sum(one.n_gold > 0 for one in past)
     if len(played) < LEAST_ROUNDS:
@@ -63,7 +63,7 @@ def best_with_gold(rounds: Rounds, options: Options) -> Choice:
                 f"apart, which takes {LEAST_ROUNDS}"
             )
         )
-        return Choice(DEFAULT, lack)
+        return MethodChoice(DEFAULT, lack)
     n_labels = sum(one.n_labels for one in past)
     if n_labels > MOST_LABELS:
         message = (
@@ -72,11 +72,13 @@ def best_with_gold(rounds: Rounds, options: Options) -> Choice:
         )
         action = "Run a backtest, and name the method."
         why = f"history has gold; above {MOST_LABELS:,} labels methods are not tried on past rounds unasked"
-        return Choice(DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),))
+        return MethodChoice(
+            DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),)
+        )
     return _by_backtest(rounds, played, options)
 
 
-def without_history_gold(rounds: Rounds, options: Options) -> Choice:
+def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     """The method where no past round has gold: by the current rounds' own, or by labels alone."""
     lack = "history has no gold" if rounds.past else "there is no history"
     golds = [one.n_gold for one in rounds.currents]
@@ -84,10 +86,10 @@ def without_history_gold(rounds: Rounds, options: Options) -> Choice:
     if min(golds) >= LEAST_OWN and not stays(rounds.currents) and not covariates:
         own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
         if is_large(rounds.currents):
-            return Choice("hero1", f"{own} anchor its labelers")
-        return Choice("balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it")
+            return MethodChoice("hero1", f"{own} anchor its labelers")
+        return MethodChoice("balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it")
     few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
-    return Choice("dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other")
+    return MethodChoice("dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other")
 
 
 def rounds_to_play(past: Sequence[Round]) -> list[int]:
@@ -97,7 +99,7 @@ def rounds_to_play(past: Sequence[Round]) -> list[int]:
     return sorted(most[:MOST_ROUNDS])
 
 
-def _by_backtest(rounds: Rounds, played: Sequence[int], options: Options) -> Choice:
+def _by_backtest(rounds: RoundSet, played: Sequence[int], options: Options) -> MethodChoice:
     past, classes = rounds.past, rounds.classes
     by_covariates = ["hero2"] if options.wants_covariates else []
     rivals = [] if options.groups is not None else ["gold_proportion", "hero1", *by_covariates]
@@ -115,7 +117,7 @@ def _by_backtest(rounds: Rounds, played: Sequence[int], options: Options) -> Cho
         "rounds": [past[position].name for position in played],
         "methods": {method: figures(found.plays, method) for method in methods},
     }
-    return Choice(name, f"backtest of past rounds: {why}", (Finding("F306", message, data),))
+    return MethodChoice(name, f"backtest of past rounds: {why}", (Finding("F306", message, data),))
 
 
 def reconsider(question: Question) -> Question:

@@ -18,7 +18,7 @@ import numpy as np
 from hero_eval.errors import HeroError
 from hero_eval.estimation.headline import class_scores, positive_of
 from hero_eval.estimation.options import Options
-from hero_eval.estimation.prepare import Rounds
+from hero_eval.estimation.prepare import RoundSet
 from hero_eval.estimation.replay import (
     DEFAULT,
     LEAST_ROUNDS,
@@ -31,10 +31,10 @@ from hero_eval.estimation.replay import (
     play_of,
 )
 from hero_eval.estimation.rivals import figures, rival, told_figures
-from hero_eval.estimation.select import LEAST_GOLD, MOST_LABELS, Choice, best_with_gold
+from hero_eval.estimation.select import LEAST_GOLD, MOST_LABELS, MethodChoice, best_with_gold
 from hero_eval.estimation.subtract import batch_numbers, difference_of
 from hero_eval.findings import Finding
-from hero_eval.labelers.reliability import fit_with
+from hero_eval.labelers.fitting import fit_with
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
@@ -47,14 +47,14 @@ MOST_ERROR = 0.05
 _PAIRS_EACH = 2  # of a round: pairs that share a round err together
 
 
-def best_by_pairs(rounds: Rounds, options: Options, *, positive: object) -> Choice:
+def best_by_pairs(rounds: RoundSet, options: Options, *, positive: object) -> MethodChoice:
     """The method for a difference of two rounds over a history that has gold."""
     past, classes = rounds.past, rounds.classes
     wants = options.wants_covariates or options.groups is not None or options.interval in ("profile", "paper")
     if wants or rounds.is_large or rounds.fitted_otherwise:
         return best_with_gold(rounds, options)
     if sum(one.n_gold > 0 for one in past) == 1:
-        return Choice(DEFAULT, "one past round has gold: drift is unknown")
+        return MethodChoice(DEFAULT, "one past round has gold: drift is unknown")
     named = positive_of(classes, rounds.all_rounds, positive)
     contrast = np.isin(np.array(classes), named).astype(float) if named else class_scores(classes, None)
     if contrast is None:
@@ -74,14 +74,14 @@ def best_by_pairs(rounds: Rounds, options: Options, *, positive: object) -> Choi
         f"{len(pairs)} pairs of past rounds were played as current with their gold hidden: "
         f"{told_figures(plays, METHODS)}. {name} was taken"
     )
-    return Choice(name, f"backtest of past pairs: {why}", (Finding("F306", message, data),))
+    return MethodChoice(name, f"backtest of past pairs: {why}", (Finding("F306", message, data),))
 
 
-def _untold(lack: str) -> Choice:
+def _untold(lack: str) -> MethodChoice:
     """Past pairs that say nothing leave the default."""
     action = "Nothing; past pairs with gold for most of their items would choose. Name the method to take another."
     remark = Finding("F306", f"{DEFAULT} was taken, untried: {lack}", {"pairs": []}, action)
-    return Choice(DEFAULT, f"history has gold; {lack}", (remark,))
+    return MethodChoice(DEFAULT, f"history has gold; {lack}", (remark,))
 
 
 def choice_of(plays: Sequence[Play], n_pairs: int) -> tuple[str, str]:

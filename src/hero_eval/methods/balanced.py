@@ -19,7 +19,7 @@ from hero_eval.findings import Finding
 from hero_eval.methods import hero3 as model_based
 from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.ppi import ppi_fit
-from hero_eval.methods.registry import Gold, method
+from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
@@ -58,7 +58,7 @@ def rates(evidence: JointEvidence) -> Floats:
     "hero3 and ppi on the current round's own gold, each counted for as much as that gold supports",
     JointEvidence,
     rates,
-    gold=Gold.OWN,
+    gold=GoldNeed.OWN,
 )
 def balanced(evidence: JointEvidence) -> Fit:
     by_model = model_based.hero3(evidence)

@@ -20,7 +20,8 @@ from hero_eval.counting.covariate_sums import CurrentSide
 from hero_eval.counting.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.labelers.reliability import Reliability, fit_with
+from hero_eval.labelers.fitting import fit_with
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
 from hero_eval.model.latent import Latent

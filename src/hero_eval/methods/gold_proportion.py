@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hero_eval.methods.current_rate import carried_by, carried_fit
 from hero_eval.methods.evidence import CarriedEvidence
-from hero_eval.methods.registry import Gold, method
+from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
@@ -21,7 +21,7 @@ def rates(evidence: CarriedEvidence) -> Floats:
     "reliabilities from history's gold rows alone, smoothed",
     CarriedEvidence,
     rates,
-    gold=Gold.EITHER,
+    gold=GoldNeed.EITHER,
     by_gold_rows=True,
 )
 def gold_proportion(evidence: CarriedEvidence) -> Fit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hero_eval.methods.current_rate import carried_by, carried_fit
 from hero_eval.methods.evidence import CarriedEvidence
-from hero_eval.methods.registry import Gold, method
+from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
@@ -22,7 +22,7 @@ def rates(evidence: CarriedEvidence) -> Floats:
     "anchored EM on history, carried to the current round",
     CarriedEvidence,
     rates,
-    gold=Gold.EITHER,
+    gold=GoldNeed.EITHER,
     anchored=True,
 )
 def hero1(evidence: CarriedEvidence) -> Fit:

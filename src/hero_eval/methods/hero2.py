@@ -14,7 +14,7 @@ from hero_eval.methods.current_rate import Carried, carry, fit_findings, tilt_gr
 from hero_eval.methods.evidence import CountedCovariates, CovariateColumns, CovariateEvidence
 from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
 from hero_eval.methods.hero2_findings import Dropped, Shift, dropped_findings, moved_covariates, value_findings
-from hero_eval.methods.registry import Gold, Use, method
+from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import Root, edge_point, solve_rates
@@ -41,8 +41,8 @@ def rates(evidence: CovariateEvidence) -> Floats:
     "HERO-1 sharpened by covariates that both rounds share",
     CovariateEvidence,
     rates,
-    gold=Gold.HISTORY,
-    covariates=Use.ALWAYS,
+    gold=GoldNeed.HISTORY,
+    covariates=CovariateUse.ALWAYS,
     anchored=True,
 )
 def hero2(evidence: CovariateEvidence) -> Fit:

@@ -15,7 +15,7 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.methods.evidence import JointEvidence, joined_times
 from hero_eval.methods.hero2 import covariate_shift
 from hero_eval.methods.hero3_findings import contradiction_findings, fit_findings
-from hero_eval.methods.registry import Gold, Use, method
+from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.hero3.class_split import learn_split, shape_is_seen
@@ -53,8 +53,8 @@ def rates(evidence: JointEvidence) -> Floats:
     "History and current fitted together: labelers may err together, rounds may drift, new labelers count",
     JointEvidence,
     rates,
-    gold=Gold.EITHER,
-    covariates=Use.IF_GIVEN,
+    gold=GoldNeed.EITHER,
+    covariates=CovariateUse.IF_GIVEN,
 )
 def hero3(evidence: JointEvidence) -> Fit:
     fitted, said = _fitted(evidence)

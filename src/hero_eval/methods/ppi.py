@@ -12,7 +12,7 @@ import numpy as np
 from hero_eval.findings import Finding
 from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.hero3 import fitted_levels
-from hero_eval.methods.registry import Gold, method
+from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.patterns import Floats, Ints
@@ -81,7 +81,7 @@ def rates(evidence: JointEvidence) -> Floats:
     "The mean of the current round's gold, sharpened by what labels predict; rests on gold being random alone",
     JointEvidence,
     rates,
-    gold=Gold.OWN,
+    gold=GoldNeed.OWN,
 )
 def ppi(evidence: JointEvidence) -> Fit:
     return ppi_fit(evidence, fitted_levels(evidence))

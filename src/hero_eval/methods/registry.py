@@ -17,7 +17,7 @@ from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
 
-class Gold(Enum):
+class GoldNeed(Enum):
     """The gold that a method cannot do without."""
 
     NONE = ""
@@ -29,7 +29,7 @@ class Gold(Enum):
     labelers."""
 
 
-class Use(Enum):
+class CovariateUse(Enum):
     """Whether a method uses covariates."""
 
     NEVER = 0
@@ -51,39 +51,39 @@ class Method:
     evidence: type[Evidence]
     run: Callable[[Any], Fit]
     rates: Callable[[Any], Floats]
-    gold: Gold = Gold.NONE
-    covariates: Use = Use.NEVER
+    gold: GoldNeed = GoldNeed.NONE
+    covariates: CovariateUse = CovariateUse.NEVER
     anchored: bool = False
     by_gold_rows: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
         """What must be there, in words."""
-        gold = (self.gold.value,) if self.gold is not Gold.NONE else ()
+        gold = (self.gold.value,) if self.gold is not GoldNeed.NONE else ()
         return (*gold, "covariates") if self.needs_covariates else gold
 
     @property
     def needs_covariates(self) -> bool:
-        return self.covariates is Use.ALWAYS
+        return self.covariates is CovariateUse.ALWAYS
 
     @property
     def uses_covariates(self) -> bool:
-        return self.covariates is not Use.NEVER
+        return self.covariates is not CovariateUse.NEVER
 
     @property
     def uses_history(self) -> bool:
         """Whether history's gold has a say where there is any."""
-        return self.gold is not Gold.NONE
+        return self.gold is not GoldNeed.NONE
 
     @property
     def uses_own_gold(self) -> bool:
         """Whether the current round's gold can stand in for a history that has none."""
-        return self.gold in (Gold.EITHER, Gold.OWN)
+        return self.gold in (GoldNeed.EITHER, GoldNeed.OWN)
 
     @property
     def by_design(self) -> bool:
         """Whether the interval rests on the current round's gold being random, not on what is known of labelers."""
-        return self.gold is Gold.OWN
+        return self.gold is GoldNeed.OWN
 
     @property
     def takes_groups(self) -> bool:
@@ -103,8 +103,8 @@ def method(
     evidence: type[E],
     rates: Callable[[E], Floats],
     *,
-    gold: Gold = Gold.NONE,
-    covariates: Use = Use.NEVER,
+    gold: GoldNeed = GoldNeed.NONE,
+    covariates: CovariateUse = CovariateUse.NEVER,
     anchored: bool = False,
     by_gold_rows: bool = False,
 ) -> Callable[[Callable[[E], Fit]], Callable[[E], Fit]]:

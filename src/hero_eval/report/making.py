@@ -10,7 +10,8 @@ from typing import Any
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Source
 from hero_eval.gates import Verdict
-from hero_eval.labelers.reliability import Reliability, fit_reliability, history_rounds
+from hero_eval.labelers.fitting import fit_reliability, history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Report, gather
 from hero_eval.report.html import checked_place, write

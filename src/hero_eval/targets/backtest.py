@@ -30,7 +30,8 @@ from hero_eval.estimation.replay import (
 )
 from hero_eval.estimation.rivals import Summary, choose_by_plays, summarize
 from hero_eval.findings import Finding, name_some
-from hero_eval.labelers.reliability import Reliability, history_rounds
+from hero_eval.labelers.fitting import history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.result_frames import Framed, checked_backend, to_frame

@@ -11,7 +11,8 @@ from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.estimation.options import PastRounds, require_round
-from hero_eval.labelers.reliability import Reliability, fit_with, history_rounds
+from hero_eval.labelers.fitting import fit_with, history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress

@@ -15,7 +15,7 @@ from hero_eval.estimation.options import Options, PastRounds, require_round
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.subtract import difference_of
 from hero_eval.findings import Finding, name_some, unique
-from hero_eval.labelers.reliability import history_rounds
+from hero_eval.labelers.fitting import history_rounds
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 
