@@ -52,6 +52,7 @@ class Analysis:
     ) -> Estimate:
         """The estimate of  contrast . rates  of the current round at this position."""
         question, fit, current = self.question, self.fits[at], self.question.currents[at]
+        found = self.findings[at]
         known = bool(np.isfinite(fit.current).all())
         influence = question.influence(fit, current, contrast)
         value = float(contrast @ fit.rates) if known else math.nan
@@ -61,7 +62,6 @@ class Analysis:
         floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge or unmoved else 0.0
         kind, remark = interval_kind(question, [fit], [current])
         curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
-        found = self.findings[at]
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
             found = unique(settled(found, ("F304", "F307")))
         elif curve is not None and kind == "influence" and bounds_unseen([fit]):
