@@ -439,8 +439,8 @@ class Round(AnyRound):
                 label_answer=self.label_answer[~own],
             )
         )
-        labelled = np.bincount(thinned.label_item, minlength=self.n_items) > 0
-        return thinned.select(labelled), answers[labelled]
+        labeled = np.bincount(thinned.label_item, minlength=self.n_items) > 0
+        return thinned.select(labeled), answers[labeled]
 
     def __repr__(self) -> str:
         return (

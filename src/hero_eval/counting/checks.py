@@ -61,7 +61,7 @@ def outside_classes(place: str, coded: Coded, index: Ints, times: Floats, answer
     return [Problem("E109", message)]
 
 
-def labelled_twice(session: Session, view: str, said: str, table: Named, values: Names) -> tuple[Problem | None, int]:
+def labeled_twice(session: Session, view: str, said: str, table: Named, values: Names) -> tuple[Problem | None, int]:
     """E108 if one labeler gave one item different labels; else how many exact repeats there are."""
     pairs = (
         "SELECT item, c_labeler, min(cell) AS low, max(cell) AS high, count(*) AS n "

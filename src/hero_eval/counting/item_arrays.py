@@ -75,13 +75,13 @@ def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Flo
 
 
 def arrays_of_labels(about: Any, cells: Any, labelers: Names, values: Names, covariates: Names) -> ItemArrays | None:
-    """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labelled an item twice.
+    """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labeled an item twice.
 
-    `about` has a row an item (k0 labels, gold, x0 ..., maybe w), `cells` a number a label, sorted within the item.
+    `about` has a row per item (k0 labels, gold, x0 ..., maybe w), `cells` a number per label, sorted within the item.
     """
     cell = np.asarray(cells.to_numpy())
     ends = np.concatenate([[0], np.cumsum(np.asarray(about["k0"].to_numpy(), np.int64))])
-    if ends[-1] != len(cell) or _labelled_twice(cell, ends, len(values)):
+    if ends[-1] != len(cell) or _labeled_twice(cell, ends, len(values)):
         return None
     patterns = count_rows(
         cell,
@@ -96,7 +96,7 @@ def arrays_of_labels(about: Any, cells: Any, labelers: Names, values: Names, cov
     return with_covariates(patterns, without_items(patterns, labelers, values), covariates, table)
 
 
-def _labelled_twice(cell: Ints, ends: Ints, n_answers: int) -> bool:
+def _labeled_twice(cell: Ints, ends: Ints, n_answers: int) -> bool:
     """Whether an item has two labels by one labeler, which then follow each other."""
     begins = np.zeros(len(cell) + 1, dtype=bool)
     begins[ends] = True

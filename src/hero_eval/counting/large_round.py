@@ -28,15 +28,6 @@ MANY_PATTERNS = 20
 """Rounds with at least so many answer patterns have the same number of items of each only if they are the same."""
 
 
-def _refused(attribute: str) -> property:
-    """An attribute with a value for each item, which is not at hand."""
-
-    def refuse(one: LargeRound) -> NoReturn:
-        one._refuse(f"its {attribute} one by one")
-
-    return property(refuse)
-
-
 class LargeRound(AnyRound):
     """A round of any size: it can be asked for rates, win rates and its labelers' reliability.
 
@@ -151,12 +142,29 @@ class LargeRound(AnyRound):
 
     # What asks for its items one by one
 
-    item_ids = _refused("item_ids")
-    label_item = _refused("label_item")
-    label_labeler = _refused("label_labeler")
-    label_answer = _refused("label_answer")
-    gold = _refused("gold")
-    weight = _refused("weight")
+    @property
+    def item_ids(self) -> NoReturn:
+        self._refuse("its item_ids one by one")
+
+    @property
+    def label_item(self) -> NoReturn:
+        self._refuse("its label_item one by one")
+
+    @property
+    def label_labeler(self) -> NoReturn:
+        self._refuse("its label_labeler one by one")
+
+    @property
+    def label_answer(self) -> NoReturn:
+        self._refuse("its label_answer one by one")
+
+    @property
+    def gold(self) -> NoReturn:
+        self._refuse("its gold one by one")
+
+    @property
+    def weight(self) -> NoReturn:
+        self._refuse("its weight one by one")
 
     def covariate(self, name: str) -> NoReturn:
         if not self.has_column(name):

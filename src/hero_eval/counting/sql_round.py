@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.counting.checks import item_problems, labelled_twice
+from hero_eval.counting.checks import item_problems, labeled_twice
 from hero_eval.counting.engine import Names, Session
 from hero_eval.counting.item_arrays import ItemArrays, arrays_of_labels
 from hero_eval.counting.pattern_keys import plan_words
@@ -152,7 +152,7 @@ class SqlSource:
         said = self.look.said.rename_columns(["c_labeler", "c_label", "cell"])
         self.session.lend(self._sql.name("said"), said)
         view = self._sql.view("labels", ("item", "labeler", "label"))
-        problem, repeats = labelled_twice(
+        problem, repeats = labeled_twice(
             self.session, view, self._sql.name("said"), self._sql.tables["labels"], self.values
         )
         if problem is not None or self._repeats:
@@ -186,7 +186,7 @@ class SqlSource:
         listed = "listed" if "items" in self._sql.tables else "0"
         shown = [
             f"count(CASE WHEN {there} THEN 1 END) AS n_items",
-            f"count(CASE WHEN NOT ({there}) THEN 1 END) AS unlabelled",
+            f"count(CASE WHEN NOT ({there}) THEN 1 END) AS unlabeled",
             f"count(CASE WHEN NOT ({there}) AND gold >= 0 AND {listed} = 0 THEN 1 END) AS stray",
             f"count(CASE WHEN {there} AND {listed} = 0 THEN 1 END) AS lacking",
             f"count(CASE WHEN NOT ({there}) AND {listed} = 1 THEN 1 END) AS idle",
@@ -198,24 +198,24 @@ class SqlSource:
             shown += [f"{how}({of}) AS {name}_{what}" for how, what in _FACTS]
         row = self.session.query(f"SELECT {', '.join(shown)} FROM {table}").to_pylist()[0]
         facts = {name: math.nan if value is None else float(value) for name, value in row.items()}
-        if labelers is not None:  # items that only others labelled look as if nobody had
+        if labelers is not None:  # items that only others labeled look as if nobody had
             facts |= {"stray": 0.0, "lacking": 0.0, "idle": 0.0}
         problems = item_problems(self.session, self._sql.tables, facts, covariates, self._sql.view)
         if problems:
             raise InputError(problems)
         if labelers is None:
-            self._notes = self._remarks(int(facts["unlabelled"]))
+            self._notes = self._remarks(int(facts["unlabeled"]))
         return facts
 
-    def _remarks(self, unlabelled: int) -> tuple[Finding, ...]:
+    def _remarks(self, unlabeled: int) -> tuple[Finding, ...]:
         found = []
         if self._repeats:
             data = {"count": self._repeats, "labels": self._repeats}
             found.append(
                 Finding("F101", f"exact duplicates were dropped: {self._repeats} (labels {self._repeats})", data)
             )
-        if unlabelled:
-            found.append(Finding("F102", f"items without labels were set aside: {unlabelled}", {"count": unlabelled}))
+        if unlabeled:
+            found.append(Finding("F102", f"items without labels were set aside: {unlabeled}", {"count": unlabeled}))
         empty = self.look.n_empty - self.look.n_aside
         if empty:
             found.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))

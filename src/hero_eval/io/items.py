@@ -1,4 +1,4 @@
-"""Item columns: covariates, texts and weights, one value for each labelled item."""
+"""Item columns: covariates, texts and weights, one value for each labeled item."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_DESCRIBING = {"items": ("item", "gold"), "labels": ("item", "labeler", "lab
 
 @dataclass(frozen=True)
 class Described:
-    """The item columns, aligned with the labelled items."""
+    """The item columns, aligned with the labeled items."""
 
     name: str
     """How messages call the table."""
@@ -36,7 +36,7 @@ class Described:
     ids: Any
     """All items of the table, sorted: a pyarrow array."""
     lacking: NDArray[np.bool_]
-    """(n_items,) labelled items that the table does not have."""
+    """(n_items,) labeled items that the table does not have."""
     columns: Mapping[str, Any]
     weight: NDArray[np.float64] | None
     varying: tuple[str, ...]

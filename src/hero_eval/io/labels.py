@@ -37,8 +37,8 @@ class SortedLabels:
     """Labels sorted by (item, labeler) without duplicates, in the index spaces of the round."""
 
     item_ids: Any
-    """The labelled items, sorted: a pyarrow array."""
-    unlabelled: Any
+    """The labeled items, sorted: a pyarrow array."""
+    unlabeled: Any
     """Items of the labels table that have no label."""
     labelers: tuple[str, ...]
     item: Codes
@@ -87,7 +87,7 @@ def settle_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> 
     fresh = np.append(True, ~same)
     return SortedLabels(
         item_ids=item_ids,
-        unlabelled=labels.items.texts.filter(~item_seen),
+        unlabeled=labels.items.texts.filter(~item_seen),
         labelers=names,
         item=item[fresh],
         labeler=labeler[fresh],
@@ -180,7 +180,7 @@ def settle_gold(gold: Gold | None, answers: Answers, problems: list[Problem]) ->
 
 
 def gold_of_items(gold: Gold | None, gold_answers: Codes, item_ids: Any) -> Codes:
-    """Gold of the labelled items, -1 = unknown."""
+    """Gold of the labeled items, -1 = unknown."""
     if gold is None:
         return np.full(len(item_ids), -1, np.int64)
     return np.append(gold_answers, -1)[positions(item_ids, gold.items.texts)]

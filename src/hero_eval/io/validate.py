@@ -146,7 +146,7 @@ def _describe(
 ) -> Described | None:
     """Item columns from the items table, else from the labels.
 
-    They are aligned with the labelled items; if the labels are unusable, with their own, so as to be checked.
+    They are aligned with the labeled items; if the labels are unusable, with their own, so as to be checked.
     """
     table = tables.items or tables.labels
     if table is None:
@@ -172,9 +172,9 @@ def _check_ids(
     """The items to set aside because they have no labels. Ids that do not line up are E111."""
     if settled is None:
         return []
-    unlabelled = set(settled.unlabelled.to_pylist())
+    unlabeled = set(settled.unlabeled.to_pylist())
     in_items = described is not None and not described.from_labels
-    listed = unlabelled | set(described.others(settled.item_ids) if described and in_items else ())
+    listed = unlabeled | set(described.others(settled.item_ids) if described and in_items else ())
     if gold is not None and "items" not in sources.broken:
         away = gold.items.texts.filter(gold_answers >= 0)
         away = away.filter(positions(away, settled.item_ids) < 0).to_pylist()
@@ -182,7 +182,7 @@ def _check_ids(
         if unknown:
             problems.append(_unknown_gold(gold.table.name, unknown, settled))
     if described and in_items:
-        strangers = sorted(listed - unlabelled)
+        strangers = sorted(listed - unlabeled)
         lacking = settled.item_ids.filter(described.lacking).to_pylist()
         if strangers and lacking:
             problems.append(_misaligned_items(described, strangers, lacking))

@@ -147,11 +147,11 @@ def read_export(
         export = _finish(name, why, opened, asked)
     finally:
         opened.con.close()
-    parse_round(_labelled_gold(export), make_options(None, None, None, None, None, export.origin))
+    parse_round(_labeled_gold(export), make_options(None, None, None, None, None, export.origin))
     return export
 
 
-def _labelled_gold(export: Export) -> InputTables:
+def _labeled_gold(export: Export) -> InputTables:
     """As it will be read, but gold of items without labels may wait for them."""
     import pyarrow as pa
 
