@@ -111,7 +111,7 @@ def test_one_past_round_leaves_the_drift_at_its_prior() -> None:
     past, current, _ = judged(np.random.default_rng(1), 1, drift=0.0)
     drift = learn_drift(levels_of(past, current))
     assert not drift.known
-    assert drift.counts
+    assert drift.is_present
     assert drift.size == pytest.approx(SIZE_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
     assert drift.sizes is SIZES
 
