@@ -31,8 +31,8 @@ still far below their standard errors (reasoned)."""
 _GAIN_ROUNDS = 10
 """Over which that gain is taken. Doubled, such fits take ten rounds more (reasoned)."""
 MANY_LABELS = 300_000
-"""In patterns, from which on the compiled kernel pays for its start of about a second. It bounds time only; sums differ
-in their last digits (`benchmarks/em.py`)."""
+"""In patterns, from which on the compiled kernel pays for its start. It bounds time only; sums differ in their last
+digits (reasoned)."""
 
 
 @dataclass(frozen=True)

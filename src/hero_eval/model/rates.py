@@ -16,7 +16,7 @@ from hero_eval.model.patterns import Bools, Floats, dot
 _TINY = 1e-150
 """A likelihood relative to the largest: its square is still a number. Doubled, nothing changes (reasoned)."""
 _MAX_STEPS = 200
-"""Of Newton's method on a concave function: ten are usual. Doubled, nothing changes (reasoned)."""
+"""Of Newton's method on a concave function, which needs far fewer. Doubled, nothing changes (reasoned)."""
 _NO_ITEM = 1e-3
 """Of an item: a class that has less is as good as none. Doubled, a few more rates count as on the edge (reasoned)."""
 EDGE_ITEMS = 0.5

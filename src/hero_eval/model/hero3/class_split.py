@@ -38,8 +38,8 @@ from hero_eval.model.patterns import Floats
 
 BLURRED, CLEAR = 0.96, 0.98
 """Shares of the levels' variance that labels tell, between which the shape of a round begins to count. Chosen on
-simulated judges (`benchmarks/many_judges.py`): the real rounds with a few judges lie below. They are near 1 and cannot
-be doubled; twice as far from 1, shapes would count in rounds whose humps labelers' own noise makes (reasoned)."""
+simulated rounds of a hundred judges (`benchmarks/many_judges.py`, docs/method.md). They are shares near 1 and cannot be
+doubled; twice as far from 1, shapes would count in rounds whose humps labelers' own noise makes (reasoned)."""
 MEAN_SD = 0.25
 """Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that.
 Doubled, shapes that are always off to one side are spoken against less (reasoned)."""
@@ -58,7 +58,7 @@ _FARTHEST = 4.0
 """Logits: a shape that would move a round farther is not read from it. Doubled, a round whose labels part off a few
 items could be moved to next to none of a class (reasoned)."""
 _STEPS = 100
-"""Of the search for a shift; it is monotone, and about ten are usual. Doubled, nothing changes (reasoned)."""
+"""Of the search for a shift, which is monotone. Doubled, nothing changes (reasoned)."""
 _REST = 1e-9
 """The move, in logits, below which the search ends. Doubled, nothing changes that could be seen (reasoned)."""
 

@@ -22,8 +22,8 @@ from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Bools, Floats, Ints
 
 SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5])
-"""The grid of sigma, on the class-logit scale, from what cannot be seen to rates that go anywhere. Points twice as
-dense change intervals by less than their length matters; a grid of doubled sizes would call every round adrift
+"""The grid of sigma, on the class-logit scale, from drifts that cannot be seen to those that take a rate anywhere. With
+all sizes doubled the smallest drifts could not be told, and intervals of rounds without drift would be longer
 (reasoned)."""
 SIZE_SCALE = 0.8
 """Of sigma's half-normal prior: chosen on real rounds, a set left out at a time (`benchmarks/drift_prior.py`,
@@ -38,8 +38,8 @@ FLAT_PRECISION = 1e-4
 _LEAST_SHARE = 1e-12
 """Of a class, so that its logarithm is a number: 28 logits from even. Doubled, nothing changes (reasoned)."""
 _NEWTON_STEPS = 50
-"""Of the search for the mode. The log-density is concave, and about five are usual: doubled, nothing changes
-(reasoned)."""
+"""Of the search for the mode. The log-density is concave, and the real rounds take at most five. Doubled, nothing
+changes (reasoned)."""
 _REST = 1e-9
 """The relative gain of log-density below which the search ends. Doubled, posteriors change in their ninth digit
 (reasoned)."""

@@ -19,10 +19,9 @@ from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import EDGE_ITEMS, off_edge
 
 TYPICAL_SHIFT = 0.5
-"""Of drifts, and of moves of the rates, on the logit scale, where one past round shows neither: about what the real
-rounds have (`benchmarks/one_past_round.py`). Doubled (measured on four rounds of tqa and imagenhub with one past round
-each, of which three tenths have gold): rates move by .002 to .05, towards what labels show or away from it, intervals
-by up to 7%."""
+"""Of drifts, and of moves of the rates, on the logit scale, where one past round shows neither. A choice, judged on
+real rounds (`benchmarks/one_past_round.py`). Doubled (measured on four rounds of tqa and imagenhub with one past round
+each, of which three tenths have gold): rates move by .002 to .05, intervals by up to 7%."""
 _STEP = 1e-4
 """Of the central differences by the shift that labels show, on the logit scale. Doubled, influences change in their
 seventh digit (reasoned)."""

@@ -52,17 +52,17 @@ digit."""
 _NEAR_STEP = 3e-3
 """And on the parameters. Doubled: as above."""
 _NEWTON_STEPS = 12
-"""Of Newton's method, before EM goes on instead: three or four are usual. Doubled, a few hard fits end by Newton's
-method that now end by EM, at the same maximum (reasoned)."""
+"""Of Newton's method, before EM goes on instead: the real rounds take at most five. Doubled, a few hard fits end by
+Newton's method that now end by EM, at the same maximum (reasoned)."""
 _PRIOR_STEPS = 25
-"""EM steps in which the priors are learned: they hardly move after twenty. Doubled (measured): rates move by less than
-.001, intervals by less than 1%."""
+"""EM steps in which the priors are learned. Doubled (measured): rates move by less than .001, intervals by less than
+1%."""
 _POOLED_STEPS = 12
 """More of them where labelers are thin: first all are taken as one labeler, so that levels and classes come before
 differences among labelers. Doubled, the start is nearer to that of one labeler (reasoned: EM forgets its start)."""
 _CONTEXT_LOOPS = 20
-"""Of rounds' mean levels and the maximum in turn: each loop leaves a small part of what the one before moved, and five
-are usual. Doubled, nothing changes unless a fit had not come to rest (reasoned)."""
+"""Of rounds' mean levels and the maximum in turn: the real rounds take three or four. Doubled, nothing changes unless a
+fit had not come to rest (reasoned)."""
 _CONTEXT_REST = 1e-8
 """How far mean levels still move when they rest. Doubled, rates change in their eighth digit (reasoned)."""
 _START_SLOPE = 1.5

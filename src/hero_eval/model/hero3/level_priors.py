@@ -33,8 +33,8 @@ CLASS_SLOPE_SPREAD = 2.0
 as unlike labelers as they are unlike each other. A choice. Doubled (measured): rates move by at most .002; one
 interval, of a round with next to no gold of a class, is 22% shorter, the others change by less than 1%."""
 PSEUDO_LABELERS = 2.0
-"""Labelers that are added to those seen when their covariance is learned, since a few cannot show it: so many numbers
-does a labeler's line have for two answers. Doubled (measured): rates move by less than .001, intervals by 1%."""
+"""Labelers that are added to those seen when their covariance is learned, since a few cannot show it. A choice. Doubled
+(measured): rates move by less than .001, intervals by 1%."""
 PSEUDO_VARIANCE = 0.5
 """The variance of those labelers' numbers, on the logit scale. A choice. Doubled (measured): rates move by about .001,
 intervals by less than 1%."""
