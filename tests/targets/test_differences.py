@@ -83,7 +83,7 @@ def test_rounds_that_share_nothing_leave_all_drift_own() -> None:
     found = learn_shared_drift(seen, np.arange(10), alone)
     assert not found.known
     assert found.own is alone
-    assert not found.common.counts
+    assert not found.common.is_present
 
 
 def fixed(size: float, df: float = math.inf) -> DriftPosterior:

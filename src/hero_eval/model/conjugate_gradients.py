@@ -16,9 +16,9 @@ import numpy as np
 from hero_eval.model.patterns import Floats, dot
 
 DENSE_LIMIT = 2_500
-"""Parameters up to which an information matrix is formed and factored: 50 MB and about a second. From there on systems
-are solved by products. It bounds time and memory only. Doubled, the matrix takes 200 MB and its factor eight times as
-long; the answers are the same to the solver's tolerance (reasoned, and held by the tests that set it to 0)."""
+"""Parameters up to which an information matrix is formed and factored: it takes 50 MB. From there on systems are solved
+by products. It bounds time and memory only. Doubled, the matrix takes 200 MB and its factor eight times as long; the
+answers are the same to the solver's tolerance (reasoned, and held by the tests that set it to 0)."""
 
 Map = Callable[[Floats], Floats]
 

@@ -18,9 +18,15 @@ from hero_eval.model.em import EMOptions, EMReport, answer_shares, run_accelerat
 from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, normalize_log_weights, state_barrier
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 
-_FURTHEST = 20.0  # on the logit scale: 2e-9 from the edge
-_FAR_ROOT = 3.5  # an interval of 99.95%
+_FURTHEST = 20.0
+"""On the logit scale: 2e-9 from the edge, as good as on it. Doubled, a few more fits where the profile never falls
+(reasoned)."""
+_FAR_ROOT = 3.5
+"""Of twice the likelihood's drop: an interval of 99.95%, beyond which the profile goes on straight. Doubled, twice the
+fits for levels that nobody asks for (reasoned)."""
 _ROOT_STEP = 0.6
+"""Between the places that are fitted, in roots: straight lines between them are good to a hundredth of a root. Doubled,
+half the fits, and ends of intervals off by up to four times as much (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,15 @@ from hero_eval.model.patterns import Floats, Ints, Patterns, dot
 from hero_eval.model.threads import thread_count
 
 _CHUNK = 1 << 19
+"""Labels of a chunk: a few milliseconds of work. It bounds time only; it must not depend on the machine, since sums are
+taken by chunks. Doubled, half the chunks, and last digits differ (reasoned)."""
 _MOST_CHUNKS = 64
-_OWN_SUMS = 1 << 25  # entries that all chunks' own sums may take together
-_LABELS_A_SUM = 4  # labels of a chunk for each sum of its own, at least: adding sums up takes time too
+"""More would only add sums to be added up. Doubled: as above."""
+_OWN_SUMS = 1 << 25
+"""Entries that all chunks' own sums may take together: 256 MB. Doubled, twice the memory (reasoned)."""
+_LABELS_A_SUM = 4
+"""Labels of a chunk for each sum of its own, at least: adding sums up takes time too. Doubled, fewer chunks with very
+many labelers (reasoned)."""
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +52,9 @@ def _run(work: Callable[[int], None], n_chunks: int) -> None:
 
 
 _BLOCK = 512
-_MOST_LOG = 690.0  # of a product that is still a number
+"""Rows whose odds are held at a time, in the processor's first cache. It bounds time only (reasoned)."""
+_MOST_LOG = 690.0
+"""Of a product that is still a float64: e^709 is the largest. Doubled, products would overflow."""
 
 
 @njit(nogil=True, cache=True)

@@ -13,10 +13,15 @@ import numpy as np
 
 from hero_eval.model.patterns import Bools, Floats, dot
 
-_TINY = 1e-150  # its square is still a number
+_TINY = 1e-150
+"""A likelihood relative to the largest: its square is still a number. Doubled, nothing changes (reasoned)."""
 _MAX_STEPS = 200
+"""Of Newton's method on a concave function, which needs far fewer. Doubled, nothing changes (reasoned)."""
 _NO_ITEM = 1e-3
-EDGE_ITEMS = 0.5  # with less than half an item of a class, its labels cannot tell how rare it is
+"""Of an item: a class that has less is as good as none. Doubled, a few more rates count as on the edge (reasoned)."""
+EDGE_ITEMS = 0.5
+"""With less than half an item of a class, its labels cannot tell how rare it is. Doubled, rates of up to one item get
+the interval of the edge (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,17 +37,30 @@ from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.patterns import Floats
 
 BLURRED, CLEAR = 0.96, 0.98
-"""Shares of the levels' variance that labels tell, between which the shape of a round begins to count."""
+"""Shares of the levels' variance that labels tell, between which the shape of a round begins to count. Chosen on
+simulated rounds of a hundred judges (`benchmarks/many_judges.py`, docs/method.md). They are shares near 1 and cannot be
+doubled; twice as far from 1, shapes would count in rounds whose humps labelers' own noise makes (reasoned)."""
 MEAN_SD = 0.25
-"""Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that."""
+"""Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that.
+Doubled, shapes that are always off to one side are spoken against less (reasoned)."""
 LEAST_ROUNDS = 3
-"""Past rounds with gold: two differences between rounds at least, to hold the shapes' against."""
+"""Past rounds with gold: two differences between rounds at least, to hold the shapes' against. Doubled, teams with
+three to five past rounds would do without shapes (reasoned)."""
 WEIGHTS: Floats = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-_WEIGHTS_PRIOR: Floats = np.array([0.1, 0.2, 0.3, 0.4])  # of the weights but 0, where shapes are seen
-_MOST_PRIOR = 0.95  # of that prior: shapes may tell nothing, and gold may say so
-_FARTHEST = 4.0  # logits: a shape that would move a round farther is not read from it
+"""The grid of c, from "the shape tells nothing" to "the shape is right". Twice as dense, its mean changes by a few
+hundredths (reasoned)."""
+_WEIGHTS_PRIOR: Floats = np.array([0.1, 0.2, 0.3, 0.4])
+"""Of the weights but 0, where shapes are seen: probably large. They are shares and sum to 1: nothing to double."""
+_MOST_PRIOR = 0.95
+"""Of that prior: shapes may tell nothing, and gold may say so. With .9, the other 5% less sure, gold needs a little
+less to say it (reasoned)."""
+_FARTHEST = 4.0
+"""Logits: a shape that would move a round farther is not read from it. Doubled, a round whose labels part off a few
+items could be moved to next to none of a class (reasoned)."""
 _STEPS = 100
+"""Of the search for a shift, which is monotone. Doubled, nothing changes (reasoned)."""
 _REST = 1e-9
+"""The move, in logits, below which the search ends. Doubled, nothing changes that could be seen (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)

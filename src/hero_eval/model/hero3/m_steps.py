@@ -16,7 +16,8 @@ from hero_eval.model.patterns import Floats
 from hero_eval.model.pooling import Pooling
 
 _NEWTON_STEPS = 2
-"""Of labelers and classes in one M-step."""
+"""Of labelers and classes in one M-step: the first goes nearly all the way. It changes the way to the maximum, not the
+maximum. Doubled, EM takes as many steps, each longer (reasoned)."""
 
 
 def m_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, post: Floats) -> LevelParameters:

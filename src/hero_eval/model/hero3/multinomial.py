@@ -11,9 +11,11 @@ from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Floats
 
 _WIDE_DESIGN = 8
-"""Columns from which on X'WX is formed by products instead of from the columns' squares, row by row."""
+"""Columns from which on X'WX is formed by products instead of from the columns' squares, row by row, which would be
+more numbers than that product. It bounds time only (reasoned)."""
 LONGEST_STEP = 2.0
-"""Of a Newton step, in any coordinate."""
+"""Of a Newton step, in any coordinate: logits are quadratic over not much more. It changes the way to the maximum, not
+the maximum. Doubled, EM might overshoot where labelers are nearly always right (reasoned)."""
 
 
 def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:

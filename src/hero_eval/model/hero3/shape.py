@@ -19,6 +19,9 @@ The modules, each using only those before it: `shape`, `likelihood`, `multinomia
 Symbols: alpha_j, beta_j are `LevelParameters.answers` (not the paper's sensitivity and specificity, which are what the
 lines give at a class); p_g `levels`, a_r `tilts`, (u, v, eta) `classes`. The paper's mu is the mean of the current
 rows' class shares (`current_rates`).
+What happens when a constant is doubled is said beside it. *Measured* there means: on two rounds each of tqa v2 and
+imagenhub SC, with gold for a tenth of the past items, and on the built-in example; by how much rates moved, and by how
+much intervals became longer or shorter. *Reasoned* means that nothing was run.
 Shapes: P rows, J labelers, L answers, E components, G levels, q basis functions, t tilts, R rounds (the last is
 current), K classes, d covariates, m columns of the class design.
 """
@@ -37,9 +40,12 @@ from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
 from hero_eval.model.pooling import Pooling
 
 HIGHER_TILT_SIZE = 0.3
-"""The root mean square of a basis function of degree 2 or more, where the level itself has about 2."""
+"""The root mean square of a basis function of degree 2 or more, where the level itself has about 2: rounds that could
+bend freely would hide their drift in their levels. A choice. Doubled (measured): where there are enough rounds, rates
+move by up to .008 and intervals are 6 to 10% shorter."""
 _SCALE_END = 3.0
-"""Levels lie between -3 and 3, as a standard normal quality nearly does."""
+"""Levels lie between -3 and 3, as a standard normal quality nearly does. Slopes adapt to the unit, the priors of slopes
+and tilts do not. Doubled (measured): rates move by up to .003, intervals are up to 13% shorter."""
 
 
 @dataclass(frozen=True, eq=False)

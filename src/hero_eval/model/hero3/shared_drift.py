@@ -36,7 +36,8 @@ from hero_eval.model.patterns import Floats, Ints
 COMMON_SCALE = 0.5
 """Of the half-normal prior of the common part, on the class-logit scale. The own part has the prior of single rounds'
 drift (`drift.SIZE_SCALE`). This one is smaller, so that what pairs leave open counts as own, and an interval is rather
-too long."""
+too long (`benchmarks/real_differences.py`). Doubled (measured on a difference of tqa v2): nothing changes, as the
+common part counts only where no past rounds of the same batch showed it; there intervals would be longer (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
