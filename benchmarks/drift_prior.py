@@ -23,9 +23,10 @@ import numpy as np
 from real_rounds import LONG_HISTORY, OUTSIDE, SETTINGS, Job, Outcome, learned, run
 from real_sets import find_data, parts_of
 
+from hero_eval.estimation.ask import ask
 from hero_eval.estimation.intervals import drift_curve, edge_floor
-from hero_eval.estimation.question import Options, ask
-from hero_eval.model.hero3.drift import DRIFT_FREEDOM, drift_of, size_log_prior
+from hero_eval.estimation.options import Options
+from hero_eval.model.hero3.drift import DRIFT_DF, drift_posterior, size_log_prior
 
 SEED, LEAST_COVER = 6, 0.92
 Prior = tuple[float, float]  # the scale of the sizes, the degrees of freedom of drifts
@@ -51,19 +52,19 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
     outcomes = []
     for part in of_current:
         past = [shown[other.name] for other in of_past if other.pool == part.pool and other is not part]
-        question = ask([part.current()], learned(past), Options("hero3"))
-        fit, current, contrast = question.first_fits[0], question.currents[0], np.array([0.0, 1.0])
+        question = ask([part.current()], learned(past), Options("hero3")).question
+        fit, current, contrast = question.fits[0], question.currents[0], np.array([0.0, 1.0])
         between = fit.between
         assert between is not None
-        if not between.drift.counts:
+        if not between.drift.is_present:
             continue
         with np.errstate(divide="ignore"):
             joint = np.maximum(np.log(between.drift.weights), -700.0)
         heights = joint - size_log_prior()
         value = float(fit.rates[1])
-        floor = edge_floor(float(fit.inside[1]), (0.0, 1.0), current.n_items(True)) if fit.on_edge else 0.0
+        floor = edge_floor(float(fit.inside[1]), (0.0, 1.0), current.n_items) if fit.on_edge else 0.0
         for scale, freedom in priors:
-            drift = drift_of(heights, between.drift.n_rounds, scale, freedom)
+            drift = drift_posterior(heights, between.drift.n_rounds, scale, freedom)
             moved = replace(fit, between=replace(between, drift=drift))
             curve = drift_curve(question, moved, current, contrast, floor)
             low, high = min(curve.quantile(0.025), value), max(curve.quantile(0.975), value)
@@ -108,7 +109,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.1, help="share of past items with gold")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--scales", type=float, nargs="+", default=[0.5, 0.65, 0.8, 1.0])
-    parser.add_argument("--freedoms", type=float, nargs="+", default=[3.0, DRIFT_FREEDOM, 10.0])
+    parser.add_argument("--freedoms", type=float, nargs="+", default=[3.0, DRIFT_DF, 10.0])
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     asked = parser.parse_args()
     priors = list(product(asked.scales, asked.freedoms))

@@ -15,8 +15,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from hero_eval.estimation.question import Options, ask
-from hero_eval.labelers.reliability import fit_reliability
+from hero_eval.estimation.ask import ask
+from hero_eval.estimation.options import Options
+from hero_eval.labelers.fitting import fit_reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.round import Round
 from hero_eval.targets.rate import estimate_rate
@@ -50,7 +51,7 @@ def default_interval(n_items: int) -> None:
     method = all_methods()["hero1"]
 
     def point() -> float:
-        question = ask([current], history, Options(method="hero1"))
+        question = ask([current], history, Options(method="hero1")).question
         return float(method.rates(question.currents[0].evidence)[1])
 
     def whole() -> tuple[float, float]:

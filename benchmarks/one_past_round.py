@@ -11,20 +11,18 @@ docs/results/one_past_round.csv and from there into docs/real-rounds.md.
 from __future__ import annotations
 
 import argparse
-import importlib
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import numpy as np
 from real_rounds import ONE_PAST, SETTINGS, Job, Outcome, estimate, learned, run, write_page, write_rows
 from real_sets import find_data, parts_of
 
+from hero_eval.model.hero3 import current_rates, drift_split
 from hero_eval.model.hero3.drift import no_drift
-
-hero3_module: Any = importlib.import_module("hero_eval.methods.hero3")
 
 VARIANTS = ("hero3", "drift in the interval only", "no drift", "history mean")
 LEAST_GOLD = 3
@@ -34,15 +32,12 @@ SEED = 9
 @contextmanager
 def without(variant: str) -> Iterator[None]:
     """hero3 with parts of it left out."""
-    whole = hero3_module.split_shift, hero3_module.learn_drift
-    try:
+    with ExitStack() as stack:
         if variant != "hero3":
-            hero3_module.split_shift = lambda seen, *_: seen
+            stack.enter_context(mock.patch.object(drift_split, "split_shift", lambda seen, *_: seen))
         if variant == "no drift":
-            hero3_module.learn_drift = lambda _: no_drift(1)
+            stack.enter_context(mock.patch.object(current_rates, "learn_drift", return_value=no_drift(1)))
         yield
-    finally:
-        hero3_module.split_shift, hero3_module.learn_drift = whole
 
 
 def play(job: Job) -> list[Outcome]:

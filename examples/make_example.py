@@ -15,18 +15,21 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.model import naive
 from hero_eval.studies.twins import Twin, defect_twin, reveal
 
 SEED = 106
-DESTINATION = Path(__file__).resolve().parent.parent / "src" / "hero_eval" / "examples" / "defect"
+ROOT = Path(__file__).resolve().parent.parent
+DESTINATION = ROOT / "src" / "hero_eval" / "examples" / "defect"
 
 STORY = (
     "A synthetic team generates 3D assets from 532 prompts and asks whether an asset has a defect. "
@@ -101,10 +104,19 @@ def story_numbers(seed: int) -> tuple[float, float, float, float]:
     usual = float(np.nanmean(twin.history_judge))
     history_x = np.nan_to_num(twin.history_judge, nan=usual)[:, None]
     current_x = np.nan_to_num(twin.current_judge, nan=usual)[:, None]
+    naive = _slow_twins()
     majority = naive.majority_vote(current, 2)[1]
     hero1 = naive.hero1(history, gold, current, 2, tolerance=1e-7)[1]
     hero2 = naive.hero2(history, gold, history_x, current, current_x, 2, tolerance=1e-7)[1]
     return truth, majority - truth, hero1 - truth, hero2 - truth
+
+
+def _slow_twins() -> Any:
+    """The methods as the tests have them, straight from the paper: what the example was chosen by."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    found = importlib.import_module("reference.naive")
+    sys.path.remove(str(ROOT / "tests"))
+    return found
 
 
 def _label_rows(items: Sequence[str], twin: Twin, labels: NDArray[np.int8]) -> Iterable[tuple[str, str, int]]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from make_rounds import Tables
 
-from hero_eval.io.files import read_round
+from hero_eval.read import read_round
 from hero_eval.round import Round
 
 ENGINES = ("memory", "duckdb", "spark")

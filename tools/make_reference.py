@@ -176,7 +176,7 @@ def members(owner: str) -> Iterator[tuple[str, str]]:
     of = getattr(hero_eval, owner)
     fields = [field.name for field in dataclasses.fields(of)] if dataclasses.is_dataclass(of) else []
     fields += [name for name in inspect.get_annotations(of) if name not in fields]
-    own = {name: value for name, value in vars(of).items() if name not in fields}
+    own = {name: value for name, value in own_names(of).items() if name not in fields}
     if owner == "HeroError":
         fields, own = ["problems", "exit_code"], {"code": of.code}
     described = docstring(of)
@@ -190,9 +190,16 @@ def members(owner: str) -> Iterator[tuple[str, str]]:
         yield shown, (lines.get(name, "") if value is None else first_line(getattr(value, "func", value)))
 
 
+def own_names(of: Any) -> dict[str, Any]:
+    """What a class and its bases in the same room define, the bases first."""
+    room = of.__module__.rpartition(".")[0]
+    bases = [base for base in reversed(of.__mro__) if base.__module__.rpartition(".")[0] == room]
+    return {name: value for base in bases for name, value in vars(base).items()}
+
+
 def methods_of(owner: str) -> dict[str, Any]:
-    """Public methods that a class itself has."""
-    own = vars(getattr(hero_eval, owner)).items()
+    """Public methods that a class has, its bases in the same room included."""
+    own = own_names(getattr(hero_eval, owner)).items()
     public = {name: value for name, value in own if not name.startswith("_") and inspect.isfunction(value)}
     return {name: value for name, value in public.items() if f"{owner}.{name}" not in PRIVATE}
 

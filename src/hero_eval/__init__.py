@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
     from hero_eval.gates import Gate
-    from hero_eval.io.files import read_round
-    from hero_eval.labelers.reliability import Reliability, fit_reliability
+    from hero_eval.labelers.fitting import fit_reliability
+    from hero_eval.labelers.reliability import Reliability
+    from hero_eval.read import read_round
     from hero_eval.round import Round
-    from hero_eval.store.store import History, Store, create_store, open_store
+    from hero_eval.store.past_rounds import History
+    from hero_eval.store.store import Store, create_store, open_store
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
@@ -36,7 +38,7 @@ _HOMES = {
     "Gate": "gates",
     "GroupedEstimates": "targets.grouped",
     "HeroError": "errors",
-    "History": "store.store",
+    "History": "store.past_rounds",
     "InputError": "errors",
     "Moderation": "targets.moderation",
     "Reliability": "labelers.reliability",
@@ -50,9 +52,9 @@ _HOMES = {
     "estimate_moderation": "targets.moderation",
     "estimate_rate": "targets.rate",
     "estimate_win_rate": "targets.win_rate",
-    "fit_reliability": "labelers.reliability",
+    "fit_reliability": "labelers.fitting",
     "open_store": "store.store",
-    "read_round": "io.files",
+    "read_round": "read",
     "save_counts": "counting.tally_files",
 }
 

@@ -13,19 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.display import Displayed
+from hero_eval.display import Displayed, render
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
-from hero_eval.estimation.curves import Curve
 from hero_eval.findings import Finding, doubts_of
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.result_frames import checked_backend, to_frame
+
+if TYPE_CHECKING:
+    from hero_eval.estimation.curves import Curve
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,9 +403,7 @@ class Estimate(Displayed):
         str
             Lines of at most 80 columns, as far as names allow.
         """
-        from hero_eval.phrasing import summary
-
-        return summary(self)
+        return str(render("summary", self))
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
         """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
@@ -425,11 +425,7 @@ class Estimate(Displayed):
         InputError
             If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
         """
-        from hero_eval.report.html import checked_place, write
-        from hero_eval.report.making import report_of
-
-        place = checked_place(path)
-        return write(report_of(self, title=title), place)
+        return Path(render("report", self, path, title=title))
 
     def __repr__(self) -> str:
         low, high = self.interval()

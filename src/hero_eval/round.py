@@ -1,4 +1,4 @@
-"""A round: one evaluation with its labels, some gold and its items. Every function here takes rounds."""
+"""A round in memory: one evaluation with its labels, some gold and its items."""
 
 from __future__ import annotations
 
@@ -10,30 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.display import Displayed
+from hero_eval.any_round import GOLD_PROBABILITY, AnyRound
+from hero_eval.classes import common_classes
 from hero_eval.errors import InputError, wrong
-from hero_eval.findings import Finding, name_some
+from hero_eval.findings import Finding
 from hero_eval.io.arrays import can_be_covariate, show, take, to_flags, to_numbers, to_texts
-from hero_eval.io.columns import absent, number_problems
 from hero_eval.io.frames import from_frames
 from hero_eval.io.read_options import make_options
+from hero_eval.io.tables import absent, number_problems
 from hero_eval.io.validate import Contents, parse_round
 from hero_eval.io.values import (
-    BINARY_WORDS,
     answer_text,
     canonical,
     count_of,
-    fold,
-    in_class_order,
     is_binary,
-    number,
 )
 
-GOLD_PROBABILITY = "gold_probability"
-"""The column of items that says how probable it was that an item would be given gold."""
 
-
-class Round(Displayed):
+class Round(AnyRound):
     """One evaluation: who said what about which item, what the expert said, and what is known of the items.
 
     All tables may come in one. Any dataframe will do: pandas, Polars, pyarrow, DuckDB. Items without labels are set
@@ -102,10 +96,12 @@ class Round(Displayed):
     """The classes as given, or None."""
     positive: str | None
     """The positive class, if one was named."""
-    notes: tuple[Finding, ...]
-    """Findings on the tables: duplicates, items set aside."""
     frame_kind: str
     """Where the labels came from: pandas, polars, pyarrow, duckdb or files."""
+    holds_items: bool = True
+    """Whether items and labels are at hand one by one; not if `read_round` left them in their files."""
+    stays_in_engine: bool = False
+    """Whether not even counts can be had: the labels are too many, and of too many patterns."""
 
     def __init__(
         self,
@@ -145,65 +141,41 @@ class Round(Displayed):
         self.weight = None if contents.weight is None else _read_only(contents.weight)
         self.classes_given = contents.classes_given
         self.positive = contents.positive
-        self.notes = contents.notes
         self.frame_kind = contents.frame_kind
+
+    # What `AnyRound` explains
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        return self._contents.notes
 
     @property
     def n_items(self) -> int:
-        """Items with at least one label."""
         return len(self.item_ids)
 
     @property
     def n_labels(self) -> int:
-        """Labels, duplicates not counted."""
         return len(self.label_item)
 
     @property
     def n_gold(self) -> int:
-        """Items with gold."""
         return int((self.gold >= 0).sum())
 
     def labels_by_labeler(self) -> NDArray[np.int64]:
-        """How many labels each labeler gave.
-
-        Returns
-        -------
-        array of int, (n_labelers,)
-            In the order of `labelers`.
-        """
         return np.bincount(self.label_labeler, minlength=len(self.labelers))
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The possible answers of this round alone; see `common_classes`."""
         return common_classes([self])
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Columns of the items, other than item and weight."""
         return tuple(self._contents.columns)
 
     def has_column(self, name: str) -> bool:
-        """Whether the items have this column.
-
-        Parameters
-        ----------
-        name : str
-            The name of the column.
-
-        Returns
-        -------
-        bool
-        """
         return isinstance(name, str) and name in self._contents.columns
 
     def numeric_columns(self) -> tuple[str, ...]:
-        """Columns that can serve as covariates: numbers or booleans throughout, finite, not all missing.
-
-        Returns
-        -------
-        tuple of str
-        """
         columns = self._contents.columns.items()
         return tuple(name for name, column in columns if name != GOLD_PROBABILITY and can_be_covariate(column))
 
@@ -378,21 +350,10 @@ class Round(Displayed):
             )
         )
 
-    def holds_same_as(self, other: Round) -> bool:
-        """Whether the other round has the same items, labels and gold, whatever it is called.
-
-        Parameters
-        ----------
-        other : Round
-            The round to compare with.
-
-        Returns
-        -------
-        bool
-        """
+    def holds_same_as(self, other: AnyRound) -> bool:
         if self is other:
             return True
-        if type(self) is not type(other) or not self.n_items:
+        if not (isinstance(other, Round) and other.holds_items and self.n_items):
             return False
         if (self.n_items, self.n_labels, self.labelers) != (other.n_items, other.n_labels, other.labelers):
             return False
@@ -406,12 +367,6 @@ class Round(Displayed):
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     def shape_and_sums(self) -> tuple[Any, ...]:
-        """A key that is equal for rounds that hold the same, and hardly ever for others.
-
-        Returns
-        -------
-        tuple
-        """
         weight = np.array(
             [zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in (*self.values, "")], np.int64
         )
@@ -426,33 +381,9 @@ class Round(Displayed):
         return np.array([*self.values, ""], dtype=object)[answers]
 
     def noted(self, finding: Finding) -> Round:
-        """The same round with one more remark.
-
-        Parameters
-        ----------
-        finding : Finding
-            The remark; it comes last in `notes`.
-
-        Returns
-        -------
-        Round
-            A new round.
-        """
         return Round._of(dataclasses.replace(self._contents, notes=(*self.notes, finding)))
 
     def respelled(self, spelling: Mapping[str, str]) -> Round:
-        """The round with some of its answers in another spelling, and a remark that says so.
-
-        Parameters
-        ----------
-        spelling : mapping of str to str
-            The old spelling of each of these answers, mapped to the new one.
-
-        Returns
-        -------
-        Round
-            A new round.
-        """
         said = ", ".join(f"{old!r} as {new!r}" for old, new in spelling.items())
         message = f"answers that differ from other rounds' only in case or space count as theirs: {said}"
 
@@ -468,13 +399,6 @@ class Round(Displayed):
         return Round._of(contents).noted(Finding("F115", message, {"answers": dict(spelling)}))
 
     def without_gold(self) -> Round:
-        """The round with its gold hidden, as a current round has it.
-
-        Returns
-        -------
-        Round
-            A new round.
-        """
         return Round._of(dataclasses.replace(self._contents, gold=np.full(self.n_items, -1, np.int64)))
 
     def without_labeler(self, labeler: str) -> tuple[Round, NDArray[np.int64]]:
@@ -515,133 +439,14 @@ class Round(Displayed):
                 label_answer=self.label_answer[~own],
             )
         )
-        labelled = np.bincount(thinned.label_item, minlength=self.n_items) > 0
-        return thinned.select(labelled), answers[labelled]
+        labeled = np.bincount(thinned.label_item, minlength=self.n_items) > 0
+        return thinned.select(labeled), answers[labeled]
 
     def __repr__(self) -> str:
         return (
             f"Round {self.name!r}: {count_of(self.n_items, 'item')}, {count_of(self.n_labels, 'label')} by "
             f"{count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
         )
-
-
-def spelled(value: object, classes: Sequence[str]) -> str:
-    """A class as a caller may write it (4, 4.0, True, "Yes") in the spelling of `classes`."""
-    text = answer_text(value, frozenset(classes)) or ""
-    return text if text in classes else canonical(text, binary=tuple(classes) == ("0", "1"))
-
-
-def in_one_spelling(rounds: Sequence[Round]) -> tuple[Round, ...]:
-    """The rounds with answers that only case or space tells apart spelled alike: as classes given, else as the first.
-
-    Answers that one and the same round tells apart so stay apart.
-    """
-    first: dict[str, str] = {}
-    apart: set[str] = set()
-    given = [one.classes_given for one in rounds if one.classes_given is not None]
-    for names in (*given, *(one.values for one in rounds)):
-        folded = [fold(name) for name in names]
-        apart |= {one for one in folded if folded.count(one) > 1}
-        for key, name in zip(folded, names, strict=True):
-            first.setdefault(key, name)
-    out = []
-    for one in rounds:
-        names = (*(one.classes_given or ()), *one.values)
-        other = {name: first[fold(name)] for name in names if fold(name) not in apart and first[fold(name)] != name}
-        out.append(one.respelled(other) if other else one)
-    return tuple(out)
-
-
-def common_classes(rounds: Sequence[Round]) -> tuple[str, ...]:
-    """The classes that these rounds share, in order: as given, else 0 and 1, else the answers seen, sorted.
-
-    Of two classes the positive one comes last. InputError E205 if the rounds contradict each other, E118 if a
-    single answer was seen and nobody said what else was possible.
-    """
-    given = _given_classes(rounds)
-    seen = {value for one in rounds for value in one.values}
-    if given is not None:
-        _refuse_strangers(rounds, given)
-        classes = given
-    elif seen <= {"0", "1"}:
-        classes = ("0", "1")
-    else:
-        _refuse_mixed_spelling(rounds, seen)
-        _refuse_unrelated(rounds)
-        classes = in_class_order(seen)
-    if len(classes) < 2:
-        names = name_some([one.name for one in rounds])
-        raise wrong("E118", f"every answer of {names} is {classes[0]!r}. Name all possible answers: classes=[...].")
-    return _positive_last(rounds, classes)
-
-
-def _given_classes(rounds: Sequence[Round]) -> tuple[str, ...] | None:
-    """The classes that callers gave, if any did."""
-    giving = [one for one in rounds if one.classes_given is not None]
-    for one in giving[1:]:
-        if one.classes_given != giving[0].classes_given:
-            raise wrong(
-                "E205",
-                f"rounds {giving[0].name!r} and {one.name!r} were given different classes: "
-                f"{list(giving[0].classes_given or ())} and {list(one.classes_given or ())}. "
-                "Give them the same, in the same order.",
-            )
-    return giving[0].classes_given if giving else None
-
-
-def _refuse_strangers(rounds: Sequence[Round], classes: tuple[str, ...]) -> None:
-    for one in rounds:
-        outside = [value for value in one.values if value not in classes]
-        if outside:
-            raise wrong(
-                "E205",
-                f"round {one.name!r} has answers outside the classes {name_some(list(classes), 12)} of the "
-                f"other rounds: {name_some(outside)}. Give all rounds the same classes.",
-            )
-
-
-def _refuse_mixed_spelling(rounds: Sequence[Round], seen: set[str]) -> None:
-    """A round of yes and no alone was read as 1 and 0; beside one of yes, no and maybe that is wrong."""
-    words = sorted(value for value in seen if value.lower() in BINARY_WORDS)
-    if not words or not seen & {"0", "1"}:
-        return
-    digits = next(one for one in rounds if {"0", "1"} & set(one.values))
-    spelled = next(one for one in rounds if words[0] in one.values)
-    raise wrong(
-        "E205",
-        f"round {digits.name!r} has the answers {name_some(list(digits.values))} (yes and no are read as 1 "
-        f"and 0 in a round that has nothing else), but round {spelled.name!r} has "
-        f"{name_some(list(spelled.values), 12)}. "
-        "Give all rounds the same classes.",
-    )
-
-
-def _refuse_unrelated(rounds: Sequence[Round]) -> None:
-    """Rounds without a single answer in common, numbers apart, answer different questions."""
-    first = rounds[0]
-    for one in rounds[1:]:
-        together = [*first.values, *one.values]
-        if set(first.values) & set(one.values) or all(number(value) is not None for value in together):
-            continue
-        raise wrong(
-            "E205",
-            f"rounds {first.name!r} and {one.name!r} have no answer in common: {name_some(list(first.values))} and "
-            f"{name_some(list(one.values))}. If they ask the same question, give all rounds the same classes.",
-        )
-
-
-def _positive_last(rounds: Sequence[Round], classes: tuple[str, ...]) -> tuple[str, ...]:
-    naming = [one for one in rounds if one.positive is not None]
-    for one in naming[1:]:
-        if one.positive != naming[0].positive:
-            raise wrong(
-                "E205",
-                f"rounds {naming[0].name!r} and {one.name!r} name different positive classes: "
-                f"{naming[0].positive!r} and {one.positive!r}. Name the same one.",
-            )
-    if len(classes) == 2 and naming and naming[0].positive == classes[0]:
-        return classes[::-1]
-    return classes
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ import hero_eval as hero
 from hero_eval import phrasing as words
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
-from hero_eval.labelers.reliability import history_rounds
+from hero_eval.labelers.fitting import history_rounds
 from hero_eval.methods.registry import all_methods
 
 ANSWERS = binary_answers([0.85, 0.8, 0.75], [0.9, 0.8, 0.85])

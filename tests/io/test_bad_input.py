@@ -8,7 +8,7 @@ import pytest
 from bad_inputs import BAD_INPUTS, BadInput, as_arguments, write_good
 
 from hero_eval.errors import CATALOGUE, InputError
-from hero_eval.io.files import read_round
+from hero_eval.read import read_round
 
 
 @pytest.mark.parametrize("bad", BAD_INPUTS, ids=str)

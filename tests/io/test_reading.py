@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from random_examples import examples
 
 from hero_eval.errors import InputError
-from hero_eval.io.files import read_round
 from hero_eval.io.labels import sort_labels
+from hero_eval.read import read_round
 from hero_eval.round import Round
 
 LABELS = {

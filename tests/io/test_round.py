@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from bad_inputs import write_good
 
+from hero_eval.classes import common_classes
 from hero_eval.errors import InputError
-from hero_eval.io.files import read_round
-from hero_eval.round import Round, common_classes
+from hero_eval.read import read_round
+from hero_eval.round import Round
 
 
 def small() -> Round:

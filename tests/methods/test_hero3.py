@@ -9,31 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 from make_rounds import binary_answers, codes, finding, labels_given, near_answers, round_of, some_gold
+from reference import naive
 from repository import TOOLS, load_script
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
 from hero_eval.methods import hero3 as hero3_module
-from hero_eval.methods.registry import CovariateColumns, Evidence, Wide
-from hero_eval.model import naive
+from hero_eval.methods.evidence import CovariateColumns, JointEvidence
 from hero_eval.model.em import EMOptions
-from hero_eval.model.hero3 import levels as levels_module
-from hero_eval.model.hero3.levels import (
-    PULL,
-    TILT_SD,
-    LevelFit,
-    LevelInformation,
-    Point,
-    Rows,
-    Shape,
-    class_shares,
-    expect,
-    fit_levels,
-    moved_point,
-    n_parameters,
-    read_in_context,
-)
+from hero_eval.model.hero3 import context, current_rates, drift_split, level_information, level_selection
+from hero_eval.model.hero3.context import read_in_context
+from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.level_information import LevelInformation
+from hero_eval.model.hero3.level_priors import PSEUDO_ITEMS, TILT_SD, log_prior
+from hero_eval.model.hero3.likelihood import class_shares, e_step
+from hero_eval.model.hero3.shape import LevelParameters, LevelShape, RoundRows, moved_parameters, n_parameters
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.pooling import MEAN_SD, PSEUDO_GROUP
 from hero_eval.round import Round
@@ -42,11 +33,6 @@ Array = np.ndarray
 TIGHT = EMOptions(tolerance=1e-14, step_tolerance=1e-11, max_steps=30_000)
 BOTH_SHAPES = pytest.mark.parametrize("n_levels", [0, 3], ids=["one component a class", "three levels"])
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
-
-
-def wide_of(evidence: Evidence) -> Wide:
-    assert evidence.wide is not None
-    return evidence.wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +44,12 @@ class Items:
     of_round: Array
     weight: Array
     covariates: Array
-    evidence: Evidence
+    evidence: JointEvidence
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RoundRows:
         """With covariates as they are, so that they mean the same to the slow twin."""
-        rows = hero3_module.gather_rows(wide_of(self.evidence), self.evidence.n_classes)
+        rows = hero3_module.gather_rows(self.evidence, self.evidence.n_classes)
         if self.covariates.shape[1] == 0:
             return rows
         patterns = replace(
@@ -73,7 +59,7 @@ class Items:
             counts=self.weight,
             row_of_item=np.arange(len(self.gold)),
         )
-        return Rows(patterns, self.of_round, 3, self.evidence.n_classes, self.covariates)
+        return RoundRows(patterns, self.of_round, 3, self.evidence.n_classes, self.covariates)
 
 
 def make_items(n_classes: int, n_covariates: int = 0, seed: int = 1, sizes: tuple[int, ...] = (60, 50, 40)) -> Items:
@@ -96,24 +82,25 @@ def make_items(n_classes: int, n_covariates: int = 0, seed: int = 1, sizes: tupl
     ]
     now, names = of_round == 2, tuple(f"x{c}" for c in range(n_covariates))
     columns = CovariateColumns(names, x[now], x[~now], np.zeros(n_covariates, bool)) if n_covariates else None
-    wide = Wide(
-        labelers=tuple("abcde"),
+    evidence = JointEvidence(
+        n_classes=n_classes,
         current=rounds[2],
+        unrouted=rounds[2],
+        labelers=tuple("abcde"),
         past=tuple(rounds[:2]),
         groups=np.array([0, 0, 1, 1, 1]),
         n_strangers=1,
         covariates=columns,
     )
-    evidence = Evidence(n_classes, rounds[2], rounds[2], None, columns, wide=wide)
     return Items(labels, gold, of_round, weight, x, evidence)
 
 
 def fitted(items: Items, n_levels: int, options: EMOptions = TIGHT) -> LevelFit:
-    shape = Shape(n_levels, items.evidence.n_classes)
-    return fit_levels(items.rows, shape, wide_of(items.evidence).groups, options)
+    shape = LevelShape(n_levels, items.evidence.n_classes)
+    return fit_levels(items.rows, shape, items.evidence.groups, options)
 
 
-def random_point(items: Items, shape: Shape, seed: int) -> Point:
+def random_point(items: Items, shape: LevelShape, seed: int) -> LevelParameters:
     rng = np.random.default_rng(seed)
     n_classes, n_labelers = shape.n_classes, items.labels.shape[1]
     levels, tilts = (
@@ -122,17 +109,17 @@ def random_point(items: Items, shape: Shape, seed: int) -> Point:
     )
     n_design = (2 if shape.n_levels else 3) + items.covariates.shape[1]
     lines = rng.normal(size=(n_labelers, n_classes - 1, shape.basis.shape[1]))
-    return Point(lines, levels, tilts, rng.normal(size=(n_classes - 1, n_design)))
+    return LevelParameters(lines, levels, tilts, rng.normal(size=(n_classes - 1, n_design)))
 
 
-def slow_joints(items: Items, shape: Shape, at: Point) -> list[Array]:
+def slow_joints(items: Items, shape: LevelShape, at: LevelParameters) -> list[Array]:
     return [
         naive.level_joint(said, int(gold), int(r), x, shape.n_levels, at.answers, at.weights, at.classes)
         for said, gold, r, x in zip(items.labels, items.gold, items.of_round, items.covariates, strict=True)
     ]
 
 
-def slow_objective(items: Items, fit: LevelFit, at: Point) -> float:
+def slow_objective(items: Items, fit: LevelFit, at: LevelParameters) -> float:
     """The penalised log-likelihood, item by item."""
     likelihood = items.weight @ np.log([joint.sum() for joint in slow_joints(items, fit.shape, at)])
     prior = fit.prior
@@ -145,18 +132,21 @@ def slow_objective(items: Items, fit: LevelFit, at: Point) -> float:
         answer_precision=prior.answer_precision,
         mean_sd=MEAN_SD,
         alike=PSEUDO_GROUP,
-        pull=PULL,
+        pull=PSEUDO_ITEMS,
         tilt_sd=TILT_SD,
         class_mean=prior.class_mean,
         class_precision=prior.class_precision,
     )
 
 
-def slopes_of(of: Callable[[Point], Any], at: Point, step: float = 1e-4) -> Array:
+def slopes_of(of: Callable[[LevelParameters], Any], at: LevelParameters, step: float = 1e-4) -> Array:
     """(p, ...): central differences in every free coordinate."""
     directions = step * np.eye(n_parameters(at))
     return np.array(
-        [(np.asarray(of(moved_point(at, d))) - np.asarray(of(moved_point(at, -d)))) / (2 * step) for d in directions]
+        [
+            (np.asarray(of(moved_parameters(at, d))) - np.asarray(of(moved_parameters(at, -d)))) / (2 * step)
+            for d in directions
+        ]
     )
 
 
@@ -169,11 +159,11 @@ def slopes_of(of: Callable[[Point], Any], at: Point, step: float = 1e-4) -> Arra
 def test_likelihood_is_that_of_the_slow_twin(n_classes: int, n_covariates: int, n_levels: int) -> None:
     """Counting patterns and working in logarithms would have changed what is fitted."""
     items = make_items(n_classes, n_covariates)
-    rows, shape = items.rows, Shape(n_levels, n_classes)
+    rows, shape = items.rows, LevelShape(n_levels, n_classes)
     for seed in range(2):
         at = random_point(items, shape, seed)
         joints = slow_joints(items, shape, at)
-        post, by_row = expect(rows, shape, at)
+        post, by_row = e_step(rows, shape, at)
         assert by_row[rows.patterns.row_of_item] == pytest.approx(np.log([j.sum() for j in joints]), abs=1e-9)
         assert float(rows.patterns.counts @ by_row) == pytest.approx(
             float(items.weight @ np.log([j.sum() for j in joints])), abs=1e-9
@@ -191,9 +181,9 @@ def test_the_fit_is_a_peak_of_the_slow_twin(n_classes: int, n_covariates: int, n
     items = make_items(n_classes, n_covariates, sizes=(40, 35, 25))
     fit = fitted(items, n_levels)
     assert fit.report.converged
-    slopes = slopes_of(lambda at: slow_objective(items, fit, at), fit.point)
+    slopes = slopes_of(lambda at: slow_objective(items, fit, at), fit.parameters)
     assert np.abs(slopes).max() < 2e-5
-    assert fit.report.log_likelihood == pytest.approx(slow_objective(items, fit, fit.point), abs=1e-6)
+    assert fit.report.log_likelihood == pytest.approx(slow_objective(items, fit, fit.parameters), abs=1e-6)
 
 
 @pytest.mark.slow
@@ -204,14 +194,14 @@ def test_levels_in_context_are_shifted_intercepts(n_classes: int, n_covariates: 
     items = make_items(n_classes, n_covariates, sizes=(40, 35, 25))
     fit = read_in_context(fitted(items, 3), TIGHT)
     assert fit.prior.context > 0
-    means = fit.point.weights @ fit.shape.theta
+    means = fit.parameters.weights @ fit.shape.theta
     assert fit.rows.shift == pytest.approx(fit.prior.context * means, abs=1e-6)
-    post, by_row = expect(fit.rows, fit.shape, fit.point)
-    shares = class_shares(fit.rows, fit.shape, fit.point, post)
+    post, by_row = e_step(fit.rows, fit.shape, fit.parameters)
+    shares = class_shares(fit.rows, fit.shape, fit.parameters, post)
     for number in range(3):
-        classes = fit.point.classes.copy()
+        classes = fit.parameters.classes.copy()
         classes[:, 0] += classes[:, 1] * fit.prior.context * means[number]
-        joints = slow_joints(items, fit.shape, replace(fit.point, classes=classes))
+        joints = slow_joints(items, fit.shape, replace(fit.parameters, classes=classes))
         for item in np.flatnonzero(items.of_round == number):
             row = fit.rows.patterns.row_of_item[item]
             assert by_row[row] == pytest.approx(np.log(joints[item].sum()), abs=1e-6)
@@ -235,8 +225,8 @@ def judged_rounds(rng: np.random.Generator, shared: float, n_past: int = 6) -> t
 def test_rates_are_not_pulled_to_history_by_shared_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model much better than its forerunners would be told to be only a little better."""
     slopes = {}
-    for ratio in (1.0, levels_module.NOISE_RATIO):  # at 1 levels are read alike in all rounds
-        monkeypatch.setattr(levels_module, "NOISE_RATIO", ratio)
+    for ratio in (1.0, context.NOISE_RATIO):  # at 1 levels are read alike in all rounds
+        monkeypatch.setattr(context, "NOISE_RATIO", ratio)
         rng = np.random.default_rng(17)
         ahead, off = [], []
         for _ in range(12):
@@ -247,7 +237,7 @@ def test_rates_are_not_pulled_to_history_by_shared_errors(monkeypatch: pytest.Mo
         slopes[ratio] = float(np.dot(ahead, off) / np.dot(ahead, ahead))
     # B = 12, standard error of a slope about .03: nearly half of the lead was lost, and now a quarter
     assert slopes[1.0] < -0.35
-    assert abs(slopes[levels_module.NOISE_RATIO]) < 0.30
+    assert abs(slopes[context.NOISE_RATIO]) < 0.30
 
 
 @BOTH_SHAPES
@@ -273,19 +263,19 @@ def test_scores_and_information_are_derivatives(n_classes: int, n_covariates: in
     fit = fitted(items, n_levels)
     rows, shape, counts = fit.rows, fit.shape, fit.rows.patterns.counts
 
-    def at_point(at: Point) -> LevelInformation:
-        return LevelInformation(replace(fit, point=at))
+    def at_point(at: LevelParameters) -> LevelInformation:
+        return LevelInformation(replace(fit, parameters=at))
 
-    information = at_point(fit.point)
-    assert information.size == n_parameters(fit.point)
-    scores = slopes_of(lambda at: expect(rows, shape, at)[1], fit.point).T
+    information = at_point(fit.parameters)
+    assert information.size == n_parameters(fit.parameters)
+    scores = slopes_of(lambda at: e_step(rows, shape, at)[1], fit.parameters).T
     assert information.scores.toarray() == pytest.approx(scores, abs=1e-6)
     here = rows.is_current
-    curvature = -slopes_of(lambda at: at_point(at).scores.T @ np.where(here, counts, 0.0), fit.point)
+    curvature = -slopes_of(lambda at: at_point(at).scores.T @ np.where(here, counts, 0.0), fit.parameters)
     assert information.of_rows(here).toarray() == pytest.approx(curvature, abs=1e-4)
-    whole = -slopes_of(lambda at: at_point(at).scores.T @ counts, fit.point)
+    whole = -slopes_of(lambda at: at_point(at).scores.T @ counts, fit.parameters)
     on_prior = -slopes_of(
-        lambda at: slopes_of(lambda one: levels_module._log_prior(shape, one, fit.prior), at, 1e-3), fit.point, 1e-3
+        lambda at: slopes_of(lambda one: log_prior(shape, one, fit.prior), at, 1e-3), fit.parameters, 1e-3
     )
     assert information.solve(whole + on_prior) == pytest.approx(np.eye(information.size), abs=1e-3)
     assert not information.is_weak
@@ -300,26 +290,26 @@ def test_share_gradients_are_derivatives(n_classes: int, n_levels: int) -> None:
     rows, shape = fit.rows, fit.shape
     pull = np.random.default_rng(0).normal(size=(rows.patterns.n_rows, n_classes, 2))
 
-    def total(at: Point) -> Array:
-        return np.einsum("pk,pkc->c", class_shares(rows, shape, at, expect(rows, shape, at)[0]), pull)
+    def total(at: LevelParameters) -> Array:
+        return np.einsum("pk,pkc->c", class_shares(rows, shape, at, e_step(rows, shape, at)[0]), pull)
 
-    assert fit.information.gradient(pull) == pytest.approx(slopes_of(total, fit.point), abs=1e-5)
+    assert fit.information.gradient(pull) == pytest.approx(slopes_of(total, fit.parameters), abs=1e-5)
     if n_levels:
         return
 
-    def total_of_prior(at: Point) -> Array:
-        shares, _ = replace(fit, point=at).prior_shares(2)
+    def total_of_prior(at: LevelParameters) -> Array:
+        shares, _ = replace(fit, parameters=at).prior_shares(2)
         return np.einsum("pk,pkc->c", shares, pull)
 
-    assert fit.information.prior_gradient(pull, 2) == pytest.approx(slopes_of(total_of_prior, fit.point), abs=1e-5)
+    assert fit.information.prior_gradient(pull, 2) == pytest.approx(slopes_of(total_of_prior, fit.parameters), abs=1e-5)
 
 
 def test_many_parameters_are_solved_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many labelers, where the information is never formed, the interval would change."""
     fit = fitted(make_items(3), 3)
-    right = np.random.default_rng(0).normal(size=(n_parameters(fit.point), 2))
+    right = np.random.default_rng(0).normal(size=(n_parameters(fit.parameters), 2))
     dense = fit.information.solve(right)
-    monkeypatch.setattr(levels_module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(level_information, "DENSE_LIMIT", 0)
     assert LevelInformation(fit).solve(right) == pytest.approx(dense, rel=1e-5, abs=1e-6)
 
 
@@ -334,9 +324,9 @@ def test_influence_is_the_refitted_derivative(
 
     What the current gold shows of the round's drift is held: its error is part of what is left of the drift.
     """
-    monkeypatch.setattr(hero3_module, "LEVELS", (n_levels,))
+    monkeypatch.setattr(level_selection, "LEVELS", (n_levels,))
     monkeypatch.setattr(hero3_module, "_OPTIONS", TIGHT)
-    hold(monkeypatch, "gold_shift")
+    hold(monkeypatch, current_rates, "gold_shift")
     evidence = make_items(n_classes, n_covariates, seed=3).evidence
     fit = hero3_module.hero3(evidence)
     assert fit.history is not None
@@ -344,7 +334,7 @@ def test_influence_is_the_refitted_derivative(
     assert fit.levels is not None
     assert (fit.levels.prior.context > 0) == (n_levels > 0)  # and levels in their context
     warm = replace(evidence, warm_levels=fit.levels, over_both=fit.over_both)
-    first = wide_of(evidence).past[0].n_items
+    first = evidence.past[0].n_items
     rng = np.random.default_rng(0)
     for number, claimed in ((2, fit.current), (0, fit.history[:first]), (1, fit.history[first:])):
         for item in rng.choice(len(claimed), 2, replace=False):
@@ -358,19 +348,18 @@ def test_influence_is_the_refitted_derivative_with_one_past_round(
     n_classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same where a part of the shift from the one past round is taken for drift; how far drift reaches is held."""
-    monkeypatch.setattr(hero3_module, "LEVELS", (3,))
+    monkeypatch.setattr(level_selection, "LEVELS", (3,))
     monkeypatch.setattr(hero3_module, "_OPTIONS", TIGHT)
-    hold(monkeypatch, "gold_shift")
-    split, reaches = hero3_module.split_shift, []
+    hold(monkeypatch, current_rates, "gold_shift")
+    split, reaches = drift_split.split_shift, []
 
     def split_by_first(seen: Array, *reach: Any) -> Array:
         reaches.append(reach)
         return split(seen, *reaches[0])
 
-    monkeypatch.setattr(hero3_module, "split_shift", split_by_first)
+    monkeypatch.setattr(drift_split, "split_shift", split_by_first)
     items = make_items(n_classes, seed=3)
-    wide = wide_of(items.evidence)
-    evidence = replace(items.evidence, wide=replace(wide, past=wide.past[:1]))
+    evidence = replace(items.evidence, past=items.evidence.past[:1])
     fit = hero3_module.hero3(evidence)
     assert fit.history is not None
     assert fit.levels is not None
@@ -385,19 +374,19 @@ def test_influence_is_the_refitted_derivative_with_one_past_round(
             assert slope == pytest.approx(claimed[item], rel=0.03, abs=0.02 * np.abs(claimed).max())
 
 
-def hold(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let a function of hero3's return for ever what it returned first."""
-    whole, first = getattr(hero3_module, name), []
+def hold(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    """Let a function that a module calls return for ever what it returned first."""
+    whole, first = getattr(module, name), []
 
     def once(*values: Any) -> Any:
         if not first:
             first.append(whole(*values))
         return first[0]
 
-    monkeypatch.setattr(hero3_module, name, once)
+    monkeypatch.setattr(module, name, once)
 
 
-def reweighted(wide: Wide, number: int, weight: Array) -> Wide:
+def reweighted(wide: JointEvidence, number: int, weight: Array) -> JointEvidence:
     """With other weights in one round; the last is current."""
     if number == len(wide.past):
         return replace(wide, current=wide.current.reweighted(weight))
@@ -406,14 +395,13 @@ def reweighted(wide: Wide, number: int, weight: Array) -> Wide:
     return replace(wide, past=tuple(past))
 
 
-def refit_slope(evidence: Evidence, number: int, item: int) -> Array:
+def refit_slope(evidence: JointEvidence, number: int, item: int) -> Array:
     """d rates[1:] / d(log weight) of one item, by central differences of the refitted estimate, priors held."""
     step, found = 2e-2, []
-    wide = wide_of(evidence)
     for sign in (1, -1):
-        weight = (*wide.past, wide.current)[number].item_weight.copy()
+        weight = (*evidence.past, evidence.current)[number].item_weight.copy()
         weight[item] *= 1 + sign * step
-        found.append(hero3_module.rates(replace(evidence, wide=reweighted(wide, number, weight)))[1:])
+        found.append(hero3_module.rates(reweighted(evidence, number, weight))[1:])
     return (found[0] - found[1]) / (2 * step)
 
 
@@ -525,9 +513,9 @@ def test_two_classes_mirror_each_other(team: Team, before: Estimate) -> None:
 @BOTH_SHAPES
 def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """An item of weight 2 would not count as two equal items."""
-    monkeypatch.setattr(hero3_module, "LEVELS", (n_levels,))
+    monkeypatch.setattr(level_selection, "LEVELS", (n_levels,))
     evidence = make_items(2).evidence
-    wide = repeated = wide_of(evidence)
+    wide = repeated = evidence
     rng = np.random.default_rng(1)
     for number, patterns in enumerate((*wide.past, wide.current)):
         times = rng.integers(1, 4, patterns.n_items)
@@ -536,7 +524,7 @@ def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatc
         rounds = [*repeated.past, repeated.current]
         rounds[number] = again
         repeated = replace(repeated, past=tuple(rounds[:-1]), current=rounds[-1])
-    one, other = (hero3_module.hero3(replace(evidence, wide=each)) for each in (wide, repeated))
+    one, other = (hero3_module.hero3(each) for each in (wide, repeated))
     assert other.rates == pytest.approx(one.rates, abs=1e-8)
     assert other.between is not None
     assert one.between is not None

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from make_rounds import codes, finding, labels_given, near_answers, round_of, tables_of
+from reference import naive
 from scipy.special import ndtri
 from typer.testing import CliRunner
 
@@ -19,9 +20,10 @@ import hero_eval as hero
 from hero_eval.cli.main import app
 from hero_eval.methods import registry
 from hero_eval.methods.balanced import mixture
+from hero_eval.methods.evidence import CarriedEvidence, JointEvidence
 from hero_eval.methods.hero3 import fitted_levels
-from hero_eval.methods.registry import Evidence, Fit, Wide, all_methods
-from hero_eval.model import naive
+from hero_eval.methods.registry import all_methods
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.prediction_powered import left_out, powered_mean
@@ -216,7 +218,7 @@ def test_gold_that_contradicts_the_model_is_believed(monkeypatch: pytest.MonkeyP
     by_gold = hero.estimate_rate(current, past, method="ppi")
     usual = all_methods()["hero3"]
 
-    def off(evidence: Evidence) -> Fit:
+    def off(evidence: JointEvidence) -> Fit:
         fit = usual.run(evidence)
         moved = fit.rates + np.array([-0.25, 0.25])
         return replace(fit, rates=moved, inside=moved)
@@ -243,14 +245,13 @@ def test_gold_that_agrees_says_nothing() -> None:
 # ---------------------------------------------------------------------------------------- influences and twins
 
 
-def own_evidence(n_classes: int, seed: int) -> tuple[Evidence, Array, Array]:
+def own_evidence(n_classes: int, seed: int) -> tuple[CarriedEvidence, Array, Array]:
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, n_classes, 150)
     labels = labels_given(rng, truth, near_answers(4, n_classes, 0.7, rng), 0.9)
     gold = np.where(rng.random(150) < 0.4, truth, -1)
     patterns = patterns_of_matrix(labels, n_classes, gold, rng.uniform(0.5, 2.0, 150))
-    wide = Wide(tuple("abcd"), patterns, (), np.zeros(4, dtype=np.int64))
-    return Evidence(n_classes, patterns, patterns, em=TIGHT, wide=wide), labels, gold
+    return CarriedEvidence(n_classes, patterns, em=TIGHT), labels, gold
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -282,8 +283,9 @@ def test_hero1_alone_is_anchored_em() -> None:
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leaving_a_gold_out_is_like_fitting_without_it(n_classes: int) -> None:
     """Predictions that know their own gold would make the interval too short."""
-    evidence, labels, gold = own_evidence(n_classes, 40 + n_classes)
-    evidence = replace(evidence, wide=replace(evidence.wide, current=patterns_of_matrix(labels, n_classes, gold)))
+    _, labels, gold = own_evidence(n_classes, 40 + n_classes)
+    patterns = patterns_of_matrix(labels, n_classes, gold)
+    evidence = JointEvidence(n_classes, patterns, tuple("abcd"), (), np.zeros(4, dtype=np.int64), patterns, em=TIGHT)
     whole = fitted_levels(evidence)
     where = whole.rows.known
     shares = np.zeros_like(whole.shares)
@@ -294,8 +296,8 @@ def test_leaving_a_gold_out_is_like_fitting_without_it(n_classes: int) -> None:
     for item in np.flatnonzero(gold >= 0)[:12]:
         less = gold.copy()
         less[item] = -1
-        wide = replace(evidence.wide, current=patterns_of_matrix(labels, n_classes, less))
-        again = fitted_levels(replace(evidence, wide=wide, warm_levels=whole))
+        without = patterns_of_matrix(labels, n_classes, less)
+        again = fitted_levels(replace(evidence, current=without, warm_levels=whole))
         exact = again.shares[again.rows.patterns.row_of_item[item]]
         owed.append(blind[row_of[item]] - exact)
         missed.append(shares[row_of[item]] - exact)

@@ -10,9 +10,10 @@ from make_rounds import codes, finding, round_of
 from scipy.special import expit, ndtri
 
 import hero_eval as hero
-from hero_eval.estimation.question import Options, ask
+from hero_eval.estimation.ask import ask
+from hero_eval.estimation.options import Options
 from hero_eval.methods import hero3 as method
-from hero_eval.methods.registry import Evidence
+from hero_eval.methods.evidence import Evidence
 from hero_eval.model.hero3.class_split import (
     BLURRED,
     LEAST_ROUNDS,
@@ -21,8 +22,8 @@ from hero_eval.model.hero3.class_split import (
     shape_is_seen,
     shift_to,
 )
-from hero_eval.model.hero3.drift import label_shares, shifted
-from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.model.hero3.drift import label_shares, shift_logits
+from hero_eval.model.hero3.fit import LevelFit
 
 TRUTH = 0.5
 
@@ -48,8 +49,8 @@ def moody(seed: int, n_judges: int = 100, n_past: int = 5, size: float = 0.7) ->
 
 
 def levels_of(current: hero.Round, past: list[hero.Round]) -> tuple[LevelFit, Evidence]:
-    question = ask([current], past, Options("hero3"))
-    fit = question.first_fits[0].levels
+    question = ask([current], past, Options("hero3")).question
+    fit = question.fits[0].levels
     assert fit is not None
     return fit, question.currents[0].evidence
 
@@ -82,9 +83,8 @@ def test_a_shared_mood_is_seen_by_the_shape(
 @pytest.mark.slow
 def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
     """Shapes that past gold contradicts would move every estimate the wrong way."""
-    fit, evidence = levels_of(*drawn)
+    fit, _ = levels_of(*drawn)
     assert shape_is_seen(fit)
-    assert evidence.wide is not None
     patterns = fit.rows.patterns
     shares = label_shares(fit)
     rates = np.stack([np.array([0.5, 0.5])] * fit.rows.n_rounds)
@@ -92,7 +92,7 @@ def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[
     mirrored = []  # shapes that say the opposite of what these say
     for r in range(fit.rows.n_rounds):
         at = fit.rows.round == r
-        moved = shifted(shares[at], -right.moves[r])
+        moved = shift_logits(shares[at], -right.moves[r])
         mirrored.append(patterns.counts[at] @ moved / patterns.counts[at].sum())
     wrong = learn_split(fit, np.stack(mirrored))
     assert wrong.moves == pytest.approx(-right.moves, abs=1e-6)
@@ -123,7 +123,7 @@ def test_the_shift_leads_to_the_rates(n_classes: int, seed: int, spread: float) 
     shares /= shares.sum(axis=1, keepdims=True)
     counts = rng.integers(1, 5, 40).astype(float)
     wanted = rng.uniform(-1.5, 1.5, n_classes - 1)
-    rates = counts @ shifted(shares, wanted) / counts.sum()
+    rates = counts @ shift_logits(shares, wanted) / counts.sum()
     assert shift_to(shares, counts, rates) == pytest.approx(wanted, abs=1e-5)
 
 

@@ -13,21 +13,20 @@ from random_examples import examples
 from scipy import integrate, optimize, stats
 
 import hero_eval as hero
-from hero_eval.methods import hero3 as hero3_module
+from hero_eval.model.hero3 import drift_split
 from hero_eval.model.hero3.drift import (
-    DRIFT_FREEDOM,
+    DRIFT_DF,
     SIZE_SCALE,
     SIZES,
-    TYPICAL,
     gold_shift,
     label_shares,
     learn_drift,
     mean_slopes,
-    shifted,
-    split_shift,
+    shift_logits,
 )
-from hero_eval.model.hero3.levels import LevelFit
-from hero_eval.model.latent import log_shares
+from hero_eval.model.hero3.drift_split import TYPICAL_SHIFT, split_shift
+from hero_eval.model.hero3.fit import LevelFit
+from hero_eval.model.latent import log_softmax
 from hero_eval.round import Round
 
 Array = np.ndarray
@@ -37,7 +36,7 @@ def slow_split(seen: float, reach: float, size: float) -> float:
     """The mean of what rates moved, by the trapezoidal rule: their move is Cauchy, the rest is drift."""
     drift = np.sinh(np.linspace(-12.0, 12.0, 40_001))
     moves = seen - reach * size * drift
-    heights = stats.t.pdf(drift, DRIFT_FREEDOM) / (1 + (moves / TYPICAL) ** 2)
+    heights = stats.t.pdf(drift, DRIFT_DF) / (1 + (moves / TYPICAL_SHIFT) ** 2)
     return float(integrate.trapezoid(moves * heights, moves) / integrate.trapezoid(heights, moves))
 
 
@@ -73,7 +72,7 @@ def test_mean_slopes_are_derivatives() -> None:
     shares, counts = rng.dirichlet(np.ones(3), 20), rng.uniform(0.5, 2.0, 20)
     numeric = np.stack(
         [
-            (counts @ (shifted(shares, 1e-5 * e) - shifted(shares, -1e-5 * e)))[1:] / 2e-5 / counts.sum()
+            (counts @ (shift_logits(shares, 1e-5 * e) - shift_logits(shares, -1e-5 * e)))[1:] / 2e-5 / counts.sum()
             for e in np.eye(2)
         ],
         axis=1,
@@ -101,9 +100,10 @@ def judged(
 
 
 def levels_of(past: list[Round], current: Round) -> LevelFit:
-    from hero_eval.estimation.question import Options, ask
+    from hero_eval.estimation.ask import ask
+    from hero_eval.estimation.options import Options
 
-    fit = ask([current], hero.fit_reliability(past), Options("hero3")).fits()[0]
+    fit = ask([current], hero.fit_reliability(past), Options("hero3")).fits[0]
     assert fit.levels is not None
     return fit.levels
 
@@ -113,7 +113,7 @@ def test_one_past_round_leaves_the_drift_at_its_prior() -> None:
     past, current, _ = judged(np.random.default_rng(1), 1, drift=0.0)
     drift = learn_drift(levels_of(past, current))
     assert not drift.known
-    assert drift.counts
+    assert drift.is_present
     assert drift.size == pytest.approx(SIZE_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
     assert drift.sizes is SIZES
 
@@ -150,7 +150,7 @@ def test_what_gold_in_the_current_round_says_of_its_drift() -> None:
 
     def height(shift: float) -> float:
         logits = offset + np.array([0.0, shift])
-        picked = log_shares(logits, axis=1)[np.arange(len(gold)), gold]
+        picked = log_softmax(logits, axis=1)[np.arange(len(gold)), gold]
         return float(counts @ picked - 0.5 * shift**2 / 0.8**2)
 
     best = optimize.minimize_scalar(lambda b: -height(b), bounds=(-5, 5), method="bounded", options={"xatol": 1e-9}).x
@@ -198,7 +198,7 @@ def test_only_a_whole_round_by_itself_is_compared_with_history(monkeypatch: pyte
         splits.append(seen)
         return split_shift(seen, *reach)
 
-    monkeypatch.setattr(hero3_module, "split_shift", watched)
+    monkeypatch.setattr(drift_split, "split_shift", watched)
     rng = np.random.default_rng(4)
     past, current, _ = judged(rng, 1, drift=0.0)
     other = round_of(labels_of(judged(rng, 1, drift=0.0)[1]), prefix="r1-", options={"classes": ["0", "1"]})
@@ -235,7 +235,7 @@ def test_backtests_measure_drift_before_it_is_allowed_for(monkeypatch: pytest.Mo
     """With two rounds a backtest would report less drift than there was, by the part that the estimate took off."""
     (one,), other, _ = judged(np.random.default_rng(8), 1, drift=0.5, gold_now=0.3)
     shifts = [[seen.shift for seen in hero.backtest([one, other], methods=["hero3"]).drift]]
-    monkeypatch.setattr(hero3_module, "split_shift", lambda seen, *_: seen)
+    monkeypatch.setattr(drift_split, "split_shift", lambda seen, *_: seen)
     shifts.append([seen.shift for seen in hero.backtest([one, other], methods=["hero3"]).drift])
     assert len(shifts[0]) == 2
     assert shifts[0] == pytest.approx(shifts[1], abs=1e-6)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_examples import examples
+from reference import naive
 
-from hero_eval.model import naive
 from hero_eval.model.em import EMOptions, gold_start
 from hero_eval.model.history import fit_anchored, fit_without_gold
 from hero_eval.model.latent import floored_shares

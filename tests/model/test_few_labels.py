@@ -14,9 +14,9 @@ from hero_eval.estimation.diagnostics import FEW_LABELS, MATERIAL, rate_errors
 from hero_eval.methods.current_rate import carried_fit, carry
 from hero_eval.model import em
 from hero_eval.model import information as influence_module
+from hero_eval.model.conjugate_gradients import conjugate_gradients
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
-from hero_eval.model.information import solve_by_products
 from hero_eval.model.patterns import Floats, Patterns, patterns_of_matrix
 from hero_eval.model.split_half import halves, labels_of, typical_labels
 from hero_eval.studies.designs import EXPERIMENTS, draw
@@ -203,9 +203,9 @@ def test_labelers_that_have_not_come_to_rest_do_not_spoil_the_interval(monkeypat
     monkeypatch.setattr(influence_module, "DENSE_LIMIT", 0)
     assert settled.information._unrest.max() < 1e-6
     assert moved.information._unrest[inside] > 1e-2
-    monkeypatch.setattr(influence_module, "_RESTS", (1.0,))
+    monkeypatch.setattr(influence_module, "_REST_BOUNDS", (1.0,))
     near = carried_fit(carry(blind, replace(settled)))
-    monkeypatch.setattr(influence_module, "_RESTS", (1e-9 + np.delete(moved.information._unrest, inside).max(),))
+    monkeypatch.setattr(influence_module, "_REST_BOUNDS", (1e-9 + np.delete(moved.information._unrest, inside).max(),))
     made = carried_fit(carry(blind, moved))
     assert rate_errors(made) == pytest.approx(rate_errors(near), rel=0.2)
 
@@ -217,9 +217,9 @@ def test_products_with_a_matrix_that_is_not_positive_definite_give_nothing() -> 
         return vector.copy()
 
     right = np.array([1.0, 1.0, 1.0])
-    assert np.isnan(solve_by_products(lambda v: np.array([1.0, -2.0, 1.0]) * v, same, right)).all()
+    assert np.isnan(conjugate_gradients(lambda v: np.array([1.0, -2.0, 1.0]) * v, same, right)).all()
     matrix = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
-    np.testing.assert_allclose(solve_by_products(lambda v: matrix @ v, same, right), np.linalg.solve(matrix, right))
+    np.testing.assert_allclose(conjugate_gradients(lambda v: matrix @ v, same, right), np.linalg.solve(matrix, right))
 
 
 def test_a_class_without_an_error_is_no_bias() -> None:

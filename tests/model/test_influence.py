@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hero_eval.methods.registry import CovariateColumns, Evidence, all_methods
+from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
+from hero_eval.methods.registry import all_methods
 from hero_eval.model import information as influence_module
+from hero_eval.model.coordinates import coordinates
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
-from hero_eval.model.information import Information, coordinates, rates_gradient
+from hero_eval.model.information import Information
 from hero_eval.model.latent import Latent, class_log_likelihood, posterior, state_barrier
 from hero_eval.model.patterns import patterns_of_matrix
+from hero_eval.model.rate_derivatives import rates_gradient
 from hero_eval.model.rates import relative_likelihood, scores
 
 pytestmark = pytest.mark.numbers
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.numbers
 TIGHT = EMOptions(tolerance=1e-15, step_tolerance=1e-13, max_steps=50_000)
 
 
-def make_evidence(n_classes: int, seed: int, missing: bool = False) -> Evidence:
+def make_evidence(n_classes: int, seed: int, missing: bool = False) -> CovariateEvidence:
     rng = np.random.default_rng(seed)
     n_labelers = 5
     skill = rng.uniform(0.5, 0.8, n_labelers)
@@ -45,10 +48,11 @@ def make_evidence(n_classes: int, seed: int, missing: bool = False) -> Evidence:
     now = patterns_of_matrix(current, n_classes, None, weights[0])
     past = patterns_of_matrix(history, n_classes, gold, weights[1])
     columns = CovariateColumns(("a", "b"), current_x, history_x, np.array([False, False]))
-    return Evidence(n_classes, now, now, past, columns, em=TIGHT, penalty=0.0)
+    names = tuple(map(str, range(n_classes)))
+    return CovariateEvidence(n_classes, now, past, em=TIGHT, classes=names, columns=columns, penalty=0.0)
 
 
-def refit_slope(name: str, evidence: Evidence, side: str, item: int) -> np.ndarray:
+def refit_slope(name: str, evidence: CovariateEvidence, side: str, item: int) -> np.ndarray:
     """d rates[1:] / d(log weight) of one item, by central differences of the refitted estimate."""
     step, moved = 1e-3, []
     for sign in (1, -1):
@@ -56,8 +60,6 @@ def refit_slope(name: str, evidence: Evidence, side: str, item: int) -> np.ndarr
         weight = patterns.item_weight.copy()
         weight[item] *= 1 + sign * step
         changed = {side: patterns.reweighted(weight)}
-        if side == "current":
-            changed["current_all"] = changed["current"]
         moved.append(all_methods()[name].run(replace(evidence, **changed)).rates[1:])
     return (moved[0] - moved[1]) / (2 * step)
 

@@ -7,7 +7,7 @@ import pytest
 from make_rounds import Array, codes, finding, round_of
 
 import hero_eval as hero
-from hero_eval.model.hero3.drift import unseen_classes
+from hero_eval.model.hero3.unseen_classes import unseen_classes
 from hero_eval.model.pooling import LEAST_SPREAD, Pooling, labeler_scores, overdispersion
 from hero_eval.round import Round
 
@@ -92,8 +92,8 @@ def test_free_means_are_those_of_the_whole_system() -> None:
         flat[j * width : (j + 1) * width, j * width : (j + 1) * width] = block
     whole = flat - pooling.dense()
     x = rng.normal(size=(n_labelers, width))
-    assert pooling.slope(x).ravel() == pytest.approx(-whole @ x.ravel())
-    assert pooling.height(x) == pytest.approx(-0.5 * x.ravel() @ whole @ x.ravel())
+    assert pooling.gradient(x).ravel() == pytest.approx(-whole @ x.ravel())
+    assert pooling.log_density(x) == pytest.approx(-0.5 * x.ravel() @ whole @ x.ravel())
     assert pooling.shared(x.ravel()) == pytest.approx(pooling.dense() @ x.ravel())
     pull = rng.normal(size=(n_labelers, width, 2))
     stacked = pull.reshape(-1, 2)
@@ -159,6 +159,7 @@ def test_the_bound_of_an_unseen_class_is_the_exact_one() -> None:
 
 
 def hero_fit(past: Round, now: Round) -> object:
-    from hero_eval.estimation.question import Options, ask
+    from hero_eval.estimation.ask import ask
+    from hero_eval.estimation.options import Options
 
-    return ask([now], past, Options("hero3")).first_fits[0].levels
+    return ask([now], past, Options("hero3")).fits[0].levels

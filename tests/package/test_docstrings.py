@@ -25,7 +25,7 @@ def calls() -> Iterator[tuple[str, Any]]:
         if inspect.isfunction(found):
             yield name, found
         elif inspect.isclass(found):
-            for method, value in vars(found).items():
+            for method, value in make_reference.own_names(found).items():
                 if not method.startswith("_") and inspect.isfunction(value):
                     yield f"{name}.{method}", value
 

@@ -8,11 +8,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from random_examples import examples
 
-from hero_eval.methods.registry import CovariateColumns, Evidence, all_methods
-from hero_eval.model import naive
+from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
+from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.rates import relative_likelihood, solve_binary, solve_simplex
+from reference import naive
 
 pytestmark = pytest.mark.numbers
 
@@ -51,11 +52,12 @@ class Case:
         self.history_weight = rng.uniform(0.5, 3.0, len(self.history)) if weighted else None
         self.current_weight = rng.uniform(0.5, 3.0, len(self.current)) if weighted else None
 
-    def evidence(self, penalty: float | None = 0.0) -> Evidence:
+    def evidence(self, penalty: float | None = 0.0) -> CovariateEvidence:
         history = patterns_of_matrix(self.history, self.n_classes, self.gold, self.history_weight)
         current = patterns_of_matrix(self.current, self.n_classes, None, self.current_weight)
         columns = CovariateColumns(("a", "b"), self.current_x, self.history_x, np.array([False, False]))
-        return Evidence(self.n_classes, current, current, history, columns, penalty=penalty)
+        names = tuple(map(str, range(self.n_classes)))
+        return CovariateEvidence(self.n_classes, current, history, classes=names, columns=columns, penalty=penalty)
 
 
 CASES = st.builds(Case, st.integers(0, 2**32 - 1), st.sampled_from([2, 2, 3, 4]), st.booleans())
@@ -167,7 +169,7 @@ def test_simplex_solver_at_two_classes_is_the_binary_one(seed: int, tilt: float,
 @examples(60)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(5, 60), st.booleans())
 def test_simplex_solver_reaches_the_concave_maximum(seed: int, n_classes: int, size: int, tilted: bool) -> None:
-    """K-class rates would not maximise the likelihood, or would leave the simplex."""
+    """K-class rates would not maximize the likelihood, or would leave the simplex."""
     rng = np.random.default_rng(seed)
     likelihood = relative_likelihood(rng.normal(scale=2.0, size=(size, n_classes)))
     tilt = rng.normal(scale=0.2, size=n_classes - 1) if tilted else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hero_eval.model import naive
+from reference import naive
 
 pytestmark = pytest.mark.numbers
 

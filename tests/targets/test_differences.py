@@ -20,7 +20,7 @@ from hero_eval.estimation.curves import Normal, NoSurer
 from hero_eval.estimation.replay import Play, Quantity, Seen
 from hero_eval.estimation.select_pairs import METHODS, choice_of, pair_seen, pairs_to_play
 from hero_eval.estimation.subtract import batch_numbers
-from hero_eval.model.hero3.drift import DRIFT_FREEDOM, SIZES, Drift, drift_of, no_drift
+from hero_eval.model.hero3.drift import DRIFT_DF, SIZES, DriftPosterior, drift_posterior, no_drift
 from hero_eval.model.hero3.shared_drift import (
     COMMON_SCALE,
     GoldShares,
@@ -73,21 +73,21 @@ def test_one_batch_shows_own_drift_only() -> None:
     found = learn_shared_drift(seen, batch, no_drift(10))
     assert found.known
     assert found.own.size < 0.4
-    assert found.common.size == drift_of(np.zeros(len(SIZES)), 1, COMMON_SCALE).size  # its prior
+    assert found.common.size == drift_posterior(np.zeros(len(SIZES)), 1, COMMON_SCALE).size  # its prior
 
 
 def test_rounds_that_share_nothing_leave_all_drift_own() -> None:
     """Without past pairs a comparison would be given the benefit of a doubt that nothing supports."""
     seen, _ = drawn_shares(np.random.default_rng(5), 1.0, 0.0, 5, 2)
-    alone = drift_of(np.zeros(len(SIZES)), 10)
+    alone = drift_posterior(np.zeros(len(SIZES)), 10)
     found = learn_shared_drift(seen, np.arange(10), alone)
     assert not found.known
     assert found.own is alone
-    assert not found.common.counts
+    assert not found.common.is_present
 
 
-def fixed(size: float, freedom: float = math.inf) -> Drift:
-    return Drift(np.array([size]), np.ones(1), 4, freedom)
+def fixed(size: float, df: float = math.inf) -> DriftPosterior:
+    return DriftPosterior(np.array([size]), np.ones(1), 4, df)
 
 
 def side(slope: float, own: float, common: float, information: float = 0.0) -> Side:
@@ -105,8 +105,8 @@ def test_drift_that_two_models_share_cancels() -> None:
 
 def test_drifts_of_differences_have_the_tails_of_drifts() -> None:
     """A drift that may go far in the interval of a rate would stay near in that of a difference."""
-    far = Side(np.eye(1), SharedDrift(fixed(0.5, DRIFT_FREEDOM), no_drift(4), True, 3))
-    wanted = 2 * 0.5**2 * DRIFT_FREEDOM / (DRIFT_FREEDOM - 2)
+    far = Side(np.eye(1), SharedDrift(fixed(0.5, DRIFT_DF), no_drift(4), True, 3))
+    wanted = 2 * 0.5**2 * DRIFT_DF / (DRIFT_DF - 2)
     assert pair_variance(far, far, np.ones(1), False) == pytest.approx(wanted)
 
 

@@ -40,7 +40,7 @@ class Ask:
 
     def problems(self) -> Problems:
         """What is wrong with the options, known before anything is read."""
-        from hero_eval.estimation.question import Options
+        from hero_eval.estimation.options import Options
 
         found = Problems()
         found.attempt(lambda: Options(method=self.method))

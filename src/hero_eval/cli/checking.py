@@ -11,7 +11,6 @@ from hero_eval.findings import Finding
 
 if TYPE_CHECKING:
     from hero_eval.cli.progress import Activity
-    from hero_eval.counting.large_round import LargeRound
     from hero_eval.round import Round
     from hero_eval.targets.comparison import Comparison
 
@@ -29,9 +28,7 @@ class Outlook:
 def describe(one: Round) -> dict[str, Any]:
     import numpy as np
 
-    from hero_eval.counting.large_round import LargeRound
-
-    if isinstance(one, LargeRound):
+    if not one.holds_items:
         return _describe_large(one)
     labels = np.bincount(one.label_item, minlength=one.n_items)
     by_class = np.bincount(one.gold[one.gold >= 0], minlength=len(one.values))
@@ -64,11 +61,13 @@ def notes_of(one: Round, past: Sequence[Round] = ()) -> tuple[Finding, ...]:
     return (*one.notes, *outside_gold([one], past, list(values)))
 
 
-def _describe_large(one: LargeRound) -> dict[str, Any]:
+def _describe_large(one: Round) -> dict[str, Any]:
     """The same from counts; what only the items would tell is left out."""
     import numpy as np
 
-    tally = one.tally()
+    from hero_eval.counting.count import tally_of
+
+    tally = tally_of(one)
     labels = np.diff(tally.ends)
     known = {name: float(tally.items[tally.gold == k].sum()) for k, name in enumerate(one.values)}
     moments = tally.moments

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
+from hero_eval.escaping import code_spans, escape, row
 from hero_eval.phrasing import TO_DO, printable
-from hero_eval.report.text import code_spans, escape, row
 
 
 def write(title: str, page: Page) -> str:

@@ -14,10 +14,11 @@ from hero_eval.findings import doubts_of
 
 if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
+    from hero_eval.estimation.rivals import Summary
     from hero_eval.findings import Finding
     from hero_eval.labelers.reliability import Reliability
     from hero_eval.methods.registry import Method
-    from hero_eval.targets.backtest import Backtest, Summary
+    from hero_eval.targets.backtest import Backtest
     from hero_eval.targets.comparison import Comparison
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation

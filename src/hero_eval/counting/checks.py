@@ -11,17 +11,16 @@ from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.io.answers import Answers
 from hero_eval.io.arrays import LARGEST, Coded
-from hero_eval.io.columns import Named, absent, missing_columns, unknown_mappings
-from hero_eval.io.describe import LABELER_PREFIX, out_of_proportion
-from hero_eval.io.frames import Source as Frame
-from hero_eval.io.read_options import Options
+from hero_eval.io.items import LABELER_PREFIX, out_of_proportion
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import InputTable, Named, absent, missing_columns, unknown_mappings
 from hero_eval.io.validate import NEEDED
 from hero_eval.io.values import MISSING, count_of
 from hero_eval.model.patterns import Floats, Ints
 
 
 def column_problems(
-    frames: Sequence[Frame], named: Mapping[str, Named], options: Options, taken: Sequence[str]
+    frames: Sequence[InputTable], named: Mapping[str, Named], options: ReadOptions, taken: Sequence[str]
 ) -> list[Problem]:
     """E104, E118 and E202: columns that are missing, or were mapped or named in vain."""
     wrong_mappings = unknown_mappings(frames, options.columns)
@@ -62,7 +61,7 @@ def outside_classes(place: str, coded: Coded, index: Ints, times: Floats, answer
     return [Problem("E109", message)]
 
 
-def labelled_twice(session: Session, view: str, said: str, table: Named, values: Names) -> tuple[Problem | None, int]:
+def labeled_twice(session: Session, view: str, said: str, table: Named, values: Names) -> tuple[Problem | None, int]:
     """E108 if one labeler gave one item different labels; else how many exact repeats there are."""
     pairs = (
         "SELECT item, c_labeler, min(cell) AS low, max(cell) AS high, count(*) AS n "

@@ -1,7 +1,7 @@
 """The small interface behind which counting runs: in memory, on DuckDB, on Spark.
 
-A `Source` is one round and an engine that can count it. A method that needs patterns only works on every engine; one
-that needs covariates gets their sums with the tally, and by `grams` the products that its variance takes.
+A `CountSource` is one round and an engine that can count it. A method that needs patterns only works on every engine;
+one that needs covariates gets their sums with the tally, and by `grams` the products that its variance takes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hero_eval.model.patterns import Floats
 Names = tuple[str, ...]
 
 
-class Source(Protocol):
+class CountSource(Protocol):
     """One round, ready to be counted."""
 
     @property
@@ -34,7 +34,7 @@ class Source(Protocol):
 
     @property
     def stays(self) -> bool:
-        """Whether there are too many labels of too many patterns for a tally; see `passes`."""
+        """Whether there are too many labels of too many patterns for a tally, which is refused then."""
         ...
 
     def totals(self) -> tuple[int, int, int]:

@@ -12,11 +12,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.counting.engine import Names, Source
+from hero_eval.any_round import GOLD_PROBABILITY, AnyRound
+from hero_eval.classes import common_classes
+from hero_eval.counting.engine import CountSource, Names
 from hero_eval.counting.tally import Tally, hide_gold
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding
-from hero_eval.io.columns import absent
+from hero_eval.io.tables import absent
 from hero_eval.io.values import count_of
 from hero_eval.model.moments import Forms
 from hero_eval.model.patterns import Floats, Ints, sum_by
@@ -24,16 +26,17 @@ from hero_eval.round import Round
 
 MANY_PATTERNS = 20
 """Rounds with at least so many answer patterns have the same number of items of each only if they are the same."""
-_BY_ITEM = frozenset({"item_ids", "label_item", "label_labeler", "label_answer", "gold", "weight"})
 
 
-class LargeRound(Round):
+class LargeRound(AnyRound):
     """A round of any size: it can be asked for rates, win rates and its labelers' reliability.
 
     Made by `read_round`, for large files by itself or with `engine=`.
     """
 
-    def __init__(self, source: Source, name: str, engine: str, covariates: Names = ()) -> None:
+    holds_items = False
+
+    def __init__(self, source: CountSource, name: str, engine: str, covariates: Names = ()) -> None:
         self.source = source
         self.engine = engine
         self.name = name
@@ -45,21 +48,15 @@ class LargeRound(Round):
         self._default = covariates
         self._remarks: tuple[Finding, ...] = ()
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "notes":
-            if not self.source.stays:
-                self.tally()  # what is noteworthy is known once the items were counted
-            return (*self.source.notes(), *self._remarks)
-        if name in _BY_ITEM:
-            self._refuse(f"its {name} one by one")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    @property
+    def stays_in_engine(self) -> bool:
+        return self.source.stays
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise wrong(
-            "E211",
-            f"round {self.name!r} is counted by {self.engine} without holding its items, but this asks for {what}. "
-            "If it fits into memory, read it with engine='memory' (command: --engine memory)",
-        )
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        if not self.source.stays:
+            self.tally()  # what is noteworthy is known once the items were counted
+        return (*self.source.notes(), *self._remarks)
 
     def tally(self, covariates: Names | None = None, labelers: Names | None = None) -> Tally:
         """Counts, with sums of covariates: by default of those named when the round was read."""
@@ -83,6 +80,10 @@ class LargeRound(Round):
         return np.rint(self.tally().labels_of()).astype(np.int64)
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        return common_classes([self])
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         return self.source.column_names()
 
@@ -92,16 +93,7 @@ class LargeRound(Round):
     def numeric_columns(self) -> tuple[str, ...]:
         return self.source.numeric_columns()
 
-    def _column(self, name: str) -> Any:
-        if not self.has_column(name):
-            raise InputError(absent(self.name, "column", name, self.column_names))
-        self._refuse(f"the column {name!r} item by item")
-
-    def select(self, mask: Any) -> Round:
-        del mask
-        self._refuse("some of its items")
-
-    def holds_same_as(self, other: Round) -> bool:
+    def holds_same_as(self, other: AnyRound) -> bool:
         """Whether both are read from the same files, or have the same number of items of every answer pattern.
 
         Of few patterns equal numbers may be chance; to compare the items themselves would take both rounds anew.
@@ -126,12 +118,12 @@ class LargeRound(Round):
         """The same for all of them: there are few, and to look at their items would take a count."""
         return (LargeRound,)
 
-    def noted(self, finding: Finding) -> Round:
+    def noted(self, finding: Finding) -> LargeRound:
         same = copy.copy(self)
         same._remarks = (*self._remarks, finding)
         return same
 
-    def respelled(self, spelling: Mapping[str, str]) -> Round:
+    def respelled(self, spelling: Mapping[str, str]) -> NoReturn:
         old, new = next(iter(spelling.items()))
         raise wrong(
             "E205",
@@ -139,11 +131,8 @@ class LargeRound(Round):
             "Give all rounds the same classes",
         )
 
-    def without_gold(self) -> Round:
+    def without_gold(self) -> LargeRound:
         return LargeRound(HiddenGold(self.source), self.name, self.engine, self._default)
-
-    def without_labeler(self, labeler: str) -> Any:
-        self._refuse(f"the answers of labeler {labeler!r} item by item")
 
     def __repr__(self) -> str:
         return (
@@ -151,11 +140,65 @@ class LargeRound(Round):
             f"{count_of(self.n_labels, 'label')} by {count_of(len(self.labelers), 'labeler')}, {self.n_gold} gold"
         )
 
+    # What asks for its items one by one
+
+    @property
+    def item_ids(self) -> NoReturn:
+        self._refuse("its item_ids one by one")
+
+    @property
+    def label_item(self) -> NoReturn:
+        self._refuse("its label_item one by one")
+
+    @property
+    def label_labeler(self) -> NoReturn:
+        self._refuse("its label_labeler one by one")
+
+    @property
+    def label_answer(self) -> NoReturn:
+        self._refuse("its label_answer one by one")
+
+    @property
+    def gold(self) -> NoReturn:
+        self._refuse("its gold one by one")
+
+    @property
+    def weight(self) -> NoReturn:
+        self._refuse("its weight one by one")
+
+    def covariate(self, name: str) -> NoReturn:
+        if not self.has_column(name):
+            raise InputError(absent(self.name, "column", name, self.column_names))
+        self._refuse(f"the column {name!r} item by item")
+
+    texts = words = flags = covariate
+
+    def gold_probability(self) -> None:
+        if self.has_column(GOLD_PROBABILITY):
+            self.covariate(GOLD_PROBABILITY)
+
+    def select(self, mask: Any) -> NoReturn:
+        del mask
+        self._refuse("some of its items")
+
+    def without_labeler(self, labeler: str) -> NoReturn:
+        self._refuse(f"the answers of labeler {labeler!r} item by item")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise wrong(
+            "E211",
+            f"round {self.name!r} is counted by {self.engine} without holding its items, but this asks for {what}. "
+            "If it fits into memory, read it with engine='memory' (command: --engine memory)",
+        )
+
+
+Round.register(LargeRound)  # it goes wherever a round goes
+
 
 class HiddenGold:
     """A round of which nobody sees the gold; all else is its source's."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: CountSource) -> None:
         self._source = source
         self.labelers = source.labelers
         self.values = source.values

@@ -2,7 +2,7 @@
 
 The labelers are digits and the answers their values: an item's sum spells its whole pattern. Nothing is hashed, so two
 patterns cannot meet in one key. On top of the digits sits a check: for each label a constant and its digit. If a
-labeler labelled an item twice, digits flow over or coincide, and the check is larger than the digits that can be read
+labeler labeled an item twice, digits flow over or coincide, and the check is larger than the digits that can be read
 (both lose by it, and nothing can make up for it), so that repeats never pass as a pattern.
 """
 
@@ -45,7 +45,7 @@ class Words:
         return out
 
     def read(self, keys: Sequence[Floats]) -> tuple[Ints, Ints, bool]:
-        """Keys, one (P,) array a word, as cells and row ends; and whether nobody labelled an item twice."""
+        """Keys, one (P,) array per word, as cells and row ends; and whether nobody labeled an item twice."""
         rows, cells = [], []
         check, last = np.divmod(keys[-1], self.check_unit)
         expected = np.zeros(len(check))

@@ -15,35 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.classes import common_classes
 from hero_eval.counting.count import refuse_routing, tally_of
 from hero_eval.counting.engine import Names
-from hero_eval.counting.large_round import LargeRound
 from hero_eval.counting.tally import Tally, add
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding
-from hero_eval.io.columns import absent
-from hero_eval.io.read_options import Options
+from hero_eval.io.files import COUNTS_MARK
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import absent
 from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Floats
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round
 
-_MARK = b"hero_counts"
 _VERSION = 1
 _ROWWISE = ("seen", "sums", "seen_sq", "sums_sq")
 _WHOLE = ("centre", "scale", "products", "products_sq", "observed", "largest")
-
-
-def is_counts(path: Path) -> bool:
-    """Whether this is a file that `save_counts` wrote."""
-    if path.suffix.lower() != ".parquet" or not path.is_file():
-        return False
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return _MARK in (pq.read_schema(path).metadata or {})
-    except (pa.ArrowException, OSError):
-        return False
 
 
 def save_counts(
@@ -85,7 +72,7 @@ def save_counts(
 
 def _counted_already(rounds: Sequence[Round]) -> Names:
     """The covariates that the rounds have sums of: adding a round must not lose those of the others."""
-    tallies = [one.tally() for one in rounds if isinstance(one, LargeRound)]
+    tallies = [tally_of(one) for one in rounds if not one.holds_items]
     return next((one.moments.names for one in tallies if one.moments is not None), ())
 
 
@@ -115,7 +102,7 @@ def _write(where: Path, tally: Tally, classes: list[str] | None, positive: str |
         for name in _ROWWISE:
             values = getattr(tally.moments, name)
             columns |= {f"{name}_{j}": values[:, j] for j in range(values.shape[1])}
-    table = pa.table(columns).replace_schema_metadata({_MARK: json.dumps(facts)})
+    table = pa.table(columns).replace_schema_metadata({COUNTS_MARK: json.dumps(facts)})
     partial = where.with_name(f".{where.name}.partial")
     try:
         pq.write_table(table, partial)
@@ -134,11 +121,11 @@ class SavedSource:
         whole = self.tally()
         return whole.n_items, whole.n_labels, whole.n_gold
 
-    def __init__(self, path: Path, options: Options) -> None:
+    def __init__(self, path: Path, options: ReadOptions) -> None:
         import pyarrow.parquet as pq
 
         table = pq.read_table(path)
-        facts = json.loads(table.schema.metadata[_MARK])
+        facts = json.loads(table.schema.metadata[COUNTS_MARK])
         if facts["version"] != _VERSION:
             raise wrong("E103", f"{path} holds counts of version {facts['version']}; this version reads {_VERSION}.")
         self._path = path

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hero_eval.methods.registry import ANCHORED, Evidence
+from hero_eval.estimation.question import Current, Question
+from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.model.history import HistoryFit
-from hero_eval.model.patterns import Floats, Ints, Patterns
+from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.threads import limited_threads, thread_count
-
-if TYPE_CHECKING:
-    from hero_eval.estimation.question import Current, Question
 
 DEFAULT_REPLICATES = 1_000
 
@@ -80,11 +77,10 @@ def _draw(rng: np.random.Generator, block: int | Floats) -> Floats:
 
 def _plan(question: Question) -> _Plan:
     """Units: clusters over all rounds; or each history item by itself, and current items by id across rounds."""
-    on_all = question.method.on_all
-    units = [current.units(on_all) for current in question.currents]
+    units = [current.units for current in question.currents]
     past = question.reliability
     if question.options.cluster is None and any(of is None for of in units):
-        return _plan_of_counts(question, on_all)
+        return _plan_of_counts(question)
     currents = [np.asarray(of).astype(str) for of in units]
     if question.options.cluster is not None:
         rows = currents if past is None else [*currents, np.asarray(question.history_clusters).astype(str)]
@@ -99,32 +95,25 @@ def _plan(question: Question) -> _Plan:
     return _Plan((len(names), *blocks), len(names) + np.arange(_size(blocks)), tuple(split))
 
 
-def _blocks_of_history(question: Question) -> list[int | Floats]:
+def _blocks_of_history(question: Question) -> Sequence[int | Floats]:
     """Each round by itself; for a method that does not look at them apart, rounds that were counted without their items
     are one by now."""
-    wide, past = question.currents[0].evidence.wide, question.reliability
-    assert past is not None
-    if wide is not None:
-        return [_block_of(one) for one in wide.past]
-    times = past.counted.patterns.times
-    return [one.n_items for one in past.rounds] if times is None else [times]
-
-
-def _block_of(patterns: Patterns) -> int | Floats:
-    return len(patterns.row_of_item) if patterns.times is None else patterns.times
+    blocks = question.currents[0].evidence.past_blocks()
+    assert question.reliability is not None
+    return [one.n_items for one in question.reliability.rounds] if blocks is None else blocks
 
 
 def _size(blocks: Sequence[int | Floats]) -> int:
     return sum(block if isinstance(block, int) else len(block) for block in blocks)
 
 
-def _plan_of_counts(question: Question, on_all: bool) -> _Plan:
+def _plan_of_counts(question: Question) -> _Plan:
     """Current rounds without ids: each is a block by itself."""
     blocks: list[int | Floats] = []
     currents = []
     for current in question.currents:
-        start = _size(blocks)
-        blocks.append(_block_of(_patterns_of(current, on_all)))
+        start, here = _size(blocks), current.evidence.current
+        blocks.append(len(here.row_of_item) if here.times is None else here.times)
         currents.append(np.arange(start, _size(blocks)))
     if question.reliability is None:
         return _Plan(tuple(blocks), None, tuple(currents))
@@ -133,70 +122,29 @@ def _plan_of_counts(question: Question, on_all: bool) -> _Plan:
     return _Plan(tuple(blocks), np.arange(start, _size(blocks)), tuple(currents))
 
 
-def _patterns_of(current: Current, on_all: bool) -> Patterns:
-    """The patterns of a current round that the method looks at."""
-    evidence = current.evidence
-    if evidence.wide is not None:
-        return evidence.wide.current
-    return evidence.current_all if on_all else evidence.current
-
-
 def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats], list[float]]:
     """Rates of every current round under drawn unit weights; history is fitted once for all of them."""
     rates, mass = [], []
     learned: HistoryFit | None = None
-    for current, units in zip(question.currents, plan.currents, strict=True):
+    there = None if plan.history is None else drawn[plan.history]
+    for current, first, units in zip(question.currents, question.fits, plan.currents, strict=True):
         here = drawn[units]
-        mass.append(_mass(current, here, on_all=question.method.on_all))
+        mass.append(_mass(current, here))
         if not here.any():
             rates.append(np.full(current.evidence.n_classes, np.nan))
             continue
-        redrawn = _redrawn(current.evidence, here, None if plan.history is None else drawn[plan.history])
-        if redrawn.wide is not None:
-            first = question.first_fits[len(rates)]
-            redrawn = replace(redrawn, warm_levels=first.levels, over_both=first.over_both)
-        if plan.history is not None and question.method.name in ANCHORED:
+        redrawn = current.evidence.redrawn(here, there, first)
+        if there is not None and question.method.anchored and isinstance(redrawn, CarriedEvidence):
             redrawn = replace(redrawn, given=learned)
             learned = redrawn.anchored
         rates.append(question.method.rates(redrawn))
     return rates, mass
 
 
-def _mass(current: Current, here: Floats, *, on_all: bool) -> float:
+def _mass(current: Current, here: Floats) -> float:
     """The sum of the raw weights of the items drawn `here` times."""
-    if current.known is None:
-        patterns = _patterns_of(current, on_all)
+    if current.kept is None:
+        patterns = current.evidence.current
         return float(patterns.reweighted(patterns.item_weight * here).total)
     raw = current.round.weight
-    kept = slice(None) if on_all else current.known
-    return float(here.sum() if raw is None else raw[kept] @ here)
-
-
-def _redrawn(evidence: Evidence, here: Floats, there: Floats | None) -> Evidence:
-    """The evidence with items drawn `here` (current) and `there` (history) times, to be fitted from a warm start."""
-    em = replace(evidence.em, tolerance=min(evidence.em.tolerance, 1e-8), step_tolerance=1e-5, accelerate=True)
-    if there is None or evidence.history is None:
-        everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
-        current = evidence.current.reweighted(evidence.current.item_weight * here)
-        wide = evidence.wide
-        if wide is not None:
-            wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here))
-        warm = None if evidence.given is None else evidence.given.latent
-        redrawn = replace(evidence, current=current, current_all=everything, wide=wide, em=em, progress=None)
-        return replace(redrawn, given=None, warm=warm)
-    wide = evidence.wide
-    if wide is not None:
-        parts = np.split(there, np.cumsum([len(one.row_of_item) for one in wide.past])[:-1])
-        past = tuple(one.reweighted(one.item_weight * part) for one, part in zip(wide.past, parts, strict=True))
-        wide = replace(wide, current=wide.current.reweighted(wide.current.item_weight * here), past=past)
-        everything = evidence.current_all.reweighted(evidence.current_all.item_weight * here)
-        return replace(evidence, wide=wide, current_all=everything, progress=None)
-    return replace(
-        evidence,
-        current=evidence.current.reweighted(evidence.current.item_weight * here),
-        history=evidence.history.reweighted(evidence.history.item_weight * there),
-        em=em,
-        progress=None,
-        given=None,
-        warm=None if evidence.given is None else evidence.given.latent,
-    )
+    return float(here.sum() if raw is None else raw[current.kept] @ here)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hero_eval.errors import InputError, Problem, wrong
-from hero_eval.methods.registry import CovariateColumns
+from hero_eval.methods.evidence import CovariateColumns
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round
 

@@ -45,13 +45,13 @@ class Flat:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal (t, with finite `freedom`) around `centre`, on the logit scale of the bounds, or plain and cut at them."""
+    """Normal (t, with finite `df`) around `centre`, on the logit scale of the bounds, or plain and cut at them."""
 
     centre: float
     error: float
     bounds: tuple[float, float]
     logit: bool = True
-    freedom: float = math.inf
+    df: float = math.inf
 
     def _share(self) -> float:
         low, high = self.bounds
@@ -59,7 +59,7 @@ class Normal:
 
     def quantile(self, p: float) -> float:
         low, high = self.bounds
-        z = standard_quantile(p, self.freedom)
+        z = standard_quantile(p, self.df)
         share = self._share()
         if not 0.0 < share < 1.0:
             return min(max(self.centre + z * self.error, low), high)
@@ -76,17 +76,17 @@ class Normal:
             gap = float(special.logit((x - low) / (high - low)) - special.logit(share)) * slope
         if self.error == 0.0:
             return 0.5 if gap == 0 else float(gap > 0)
-        return standard_share(gap / self.error, self.freedom)
+        return standard_share(gap / self.error, self.df)
 
 
-def standard_quantile(p: float, freedom: float) -> float:
-    """Of the t distribution; infinite freedom is the normal one."""
-    return float(special.ndtri(p) if math.isinf(freedom) else special.stdtrit(freedom, p))
+def standard_quantile(p: float, df: float) -> float:
+    """Of the t distribution; infinitely many degrees of freedom: the normal one."""
+    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
 
 
-def standard_share(z: float, freedom: float) -> float:
+def standard_share(z: float, df: float) -> float:
     """P(T <= z)."""
-    return float(special.ndtr(z) if math.isinf(freedom) else special.stdtr(freedom, z))
+    return float(special.ndtr(z) if math.isinf(df) else special.stdtr(df, z))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Mirrored:
 
 
 @dataclass(frozen=True)
-class Touching:
+class EdgeCurve:
     """Another curve for an estimate that lies on an end of its range: intervals then reach that end."""
 
     inner: Curve
@@ -119,7 +119,7 @@ class Touching:
 
 
 @dataclass(frozen=True, eq=False)
-class Rooted:
+class ProfileCurve:
     """A profile likelihood: the signed root of twice its drop (roots, rising) at some places on the logit scale.
 
     Between places it is interpolated; beyond the last one it goes on straight, or is open if the drop stays too small.
@@ -128,23 +128,23 @@ class Rooted:
     places: Floats
     roots: Floats
     bounds: tuple[float, float]
-    freedom: float = math.inf
+    df: float = math.inf
 
     def _value(self, place: float) -> float:
         low, high = self.bounds
         return low + (high - low) * float(special.expit(place))
 
     def quantile(self, p: float) -> float:
-        return self._value(_follow(standard_quantile(p, self.freedom), self.roots, self.places))
+        return self._value(_follow(standard_quantile(p, self.df), self.roots, self.places))
 
     def below(self, x: float) -> float:
         low, high = self.bounds
         if x <= low or x >= high:
             return 0.0 if x <= low else 1.0
         root = _follow(float(special.logit((x - low) / (high - low))), self.places, self.roots)
-        return standard_share(root, self.freedom)
+        return standard_share(root, self.df)
 
-    def shifted(self, by: float) -> Rooted:
+    def shifted(self, by: float) -> ProfileCurve:
         """The same curve moved along the logit scale."""
         return replace(self, places=self.places + by)
 
@@ -272,7 +272,7 @@ _GRID: Floats = np.linspace(-14.0, 14.0, 2_801)
 
 
 @dataclass(frozen=True, eq=False)
-class Tabulated:
+class GridCurve:
     """The confidence (rising) at some places on the logit scale.
 
     An end of an interval from which nothing of the class (or nothing else) would still be seen in `n_items` with more
@@ -307,10 +307,10 @@ def drifting(
     middle: float,
     centre: float,
     noise: float,
-    freedom: float,
+    df: float,
     bounds: tuple[float, float],
     n_items: float,
-) -> Tabulated:
+) -> GridCurve:
     """The curve of a quantity that is measured with variance `noise` and drifts by an amount of unknown size.
 
     All on the logit scale. `where[m]` are the places at which the quantity may lie, all equally probable, if the drift
@@ -320,9 +320,9 @@ def drifting(
     error = math.sqrt(max(noise, 1e-12))
     mass = _binned(where.ravel(), np.repeat(weights / where.shape[1], where.shape[1]))
     gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
-    blur = special.ndtr(gap) if math.isinf(freedom) else special.stdtr(freedom, gap)
+    blur = special.ndtr(gap) if math.isinf(df) else special.stdtr(df, gap)
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
-    return Tabulated(_GRID + (centre - middle), shares / shares[-1], bounds, n_items)
+    return GridCurve(_GRID + (centre - middle), shares / shares[-1], bounds, n_items)
 
 
 def _binned(where: Floats, weights: Floats) -> Floats:

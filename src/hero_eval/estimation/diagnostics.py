@@ -1,6 +1,6 @@
-"""Guards: tests of what a method assumes, run beside every estimate, and the findings that say what they found.
+"""Diagnostics: tests of what a method assumes, run beside every estimate, and the findings that say what they found.
 
-Each finding has its statistic and p-value in `data` and tells what was done about it. A guard looks at history and at
+Each finding has its statistic and p-value in `data` and tells what was done about it. A test looks at history and at
 the current labels only; it never changes the number of a method that was asked for by name. Where labels tell nothing
 of the class the interval becomes the whole range.
 """
@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from hero_eval.counting.count import count, is_large
-from hero_eval.findings import Finding, name_some
+from hero_eval.estimation.gold_sampling import routing_findings, used_probabilities
+from hero_eval.estimation.own_gold import disagreement, disagreement_finding
+from hero_eval.estimation.question import Current, Question
+from hero_eval.findings import Finding, name_some, unique
+from hero_eval.labelers.fitting import not_converged
 from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
 from hero_eval.methods.current_rate import carry
-from hero_eval.methods.registry import ANCHORED, Fit, all_methods
+from hero_eval.methods.result import Fit
 from hero_eval.model.joint import Joint, fit_joint, stack
 from hero_eval.model.patterns import Floats, Ints, Patterns
-from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.model.score_tests import Transport, can_test, check_transport
 from hero_eval.model.split_half import typical_labels
-from hero_eval.round import Round
-
-if TYPE_CHECKING:
-    from hero_eval.estimation.question import Current, Question
 
 HALF_WIDTH = 0.05
 """How closely the gold that a refusal asks for would give the rate."""
@@ -43,37 +41,68 @@ MATERIAL = 0.5
 MATERIAL_LABELS = 0.8
 """Labels worth less than this share of what independent ones would be worth make an interval an eighth too short."""
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
-LEAST_TO_DISAGREE = 20
-"""Golds of a current round from which they may contradict the model."""
 ROUNDS_THAT_TELL = 3
 """Past rounds with gold from which on the distance between rounds is known, if roughly."""
-MOST_COLUMNS = 50
 _LEAST_ITEMS = 20
 
 
-def history_guards(question: Question) -> tuple[Finding, ...]:
+def diagnose(question: Question) -> tuple[tuple[Finding, ...], ...]:
+    """For each current round everything to be said of its fit, each remark once."""
+    about_history = _history_findings(question)
+    return tuple(
+        unique(_add_diagnostics(question, fit, current, _fit_findings(question, fit, current), about_history))
+        for fit, current in zip(question.fits, question.currents, strict=True)
+    )
+
+
+def _fit_findings(question: Question, fit: Fit, current: Current) -> list[Finding]:
+    """What the rounds, the fit and the reliabilities behind it have to say."""
+    found = [*question.findings, *current.findings, *fit.findings]
+    if current.own is not None:
+        found += current.own.findings
+    if question.method.uses_history and question.reliability is not None:
+        found += [one for one in question.reliability.findings if one.code != "F301" or fit.report is not None]
+    elif fit.report is not None and not fit.report.converged:
+        found.append(not_converged(fit.report))
+    if fit.history is not None and not np.isfinite(fit.history).all():
+        why = "history does not pin its labelers down"
+        found.append(Finding("F303", f"{why}; the interval is the whole range", {"why": why}))
+    if fit.on_edge:
+        message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
+        more = "gold moves" if question.method.by_design else "labels move"
+        action = f"Read the interval, not the value. More {more} it off the edge."
+        found.append(Finding("F302", message, action=action))
+    return found
+
+
+def _history_findings(question: Question) -> list[Finding]:
     """What history shows of how its gold was given, where the method rests on it."""
     reliability = question.reliability
-    if reliability is None or not question.method.uses_history:
-        return ()
-    return (*_used_probabilities(reliability.rounds, "history"), *_routing_findings(question, reliability.rounds))
+    if reliability is None or not _rests_on_history(question) or is_large(question.rounds):
+        return []
+    return [*used_probabilities(reliability.rounds, "history"), *routing_findings(question, reliability.rounds)]
 
 
-def act(question: Question, fit: Fit, current: Current, found: Sequence[Finding]) -> list[Finding]:
-    """The findings of one fit with those of the guards, where the method rests on gold."""
+def _rests_on_history(question: Question) -> bool:
+    return question.method.uses_history and not question.method.by_design
+
+
+def _add_diagnostics(
+    question: Question, fit: Fit, current: Current, found: Sequence[Finding], about_history: Sequence[Finding]
+) -> list[Finding]:
+    """The findings of one fit with those of the tests, where the method rests on gold."""
     found = [*found, *_own_gold_findings(question, fit, current)]
     reliability = question.reliability
     if current.own is not None and not question.method.by_design and not is_large(question.rounds):
         return _with_dependence(question, fit, current.own, found)
-    if reliability is None or not question.method.uses_history or question.method.by_design:
+    if reliability is None or not _rests_on_history(question):
         return found
     found = [*found, *_few_labels(question, fit, current, reliability)]
     if is_large(question.rounds):
         return found
-    found = [*_beside_hero1(question, current, found), *question.history_guards]
-    found = _with_dependence(question, fit, reliability, found)
+    found = _with_dependence(question, fit, reliability, [*found, *about_history])
     found = _with_refusal(question, fit, current, reliability, found)
-    moved = question.transports[question.currents.index(current)]
+    moved = transport_test(question, current)
     if moved is not None and moved.p_value < ALARM:
         found.append(_transport_finding(question, fit, moved, reliability))
     return found
@@ -83,97 +112,13 @@ def _own_gold_findings(question: Question, fit: Fit, current: Current) -> list[F
     """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees."""
     if is_large(question.rounds) or not current.round.n_gold or not question.n_gold_current:
         return []
-    found = _used_probabilities([current.round], "current")
+    found = used_probabilities([current.round], "current")
     if current.own is not None or question.method.by_design:
-        found += _routing_findings(question, [current.round], "the current round")
+        found += routing_findings(question, [current.round], "the current round")
     gap = None if question.method.by_design else disagreement(fit, current)
     if gap is not None and gap.p_value < ALARM:
-        found.append(_disagreement_finding(question, gap, f"{question.method.name} was kept, since it was asked for"))
+        found.append(disagreement_finding(question, gap, f"{question.method.name} was kept, since it was asked for"))
     return found
-
-
-# ------------------------------------------------------------------------------------------ the round's own gold
-
-
-@dataclass(frozen=True, eq=False)
-class Disagreement:
-    """The rates by the model and by PPI, both (K,), and the test of their difference."""
-
-    model: Floats
-    design: Floats
-    statistic: float
-    p_value: float
-
-
-def disagreement(fit: Fit, current: Current) -> Disagreement | None:
-    """Whether HERO-3's rates and those that rest on the round's gold alone differ beyond chance.
-
-    Both are moved by the same items, so that the error of their difference is that of the differences of influences,
-    and of what HERO-3 allows for drift. None where there is too little gold to tell.
-    """
-    from hero_eval.methods.ppi import ppi_fit  # it brings the model's fit along, which most guards do without
-
-    if fit.levels is None or current.evidence.wide is None or current.round.n_gold < LEAST_TO_DISAGREE:
-        return None
-    other = ppi_fit(current.evidence, fit.levels)
-    if other.on_edge or fit.on_edge:
-        return None
-    apart = fit.current - other.current
-    covariance = apart.T @ apart
-    if fit.history is not None:
-        covariance = covariance + fit.history.T @ fit.history
-    if fit.between is not None:
-        covariance = covariance + fit.between.covariance()
-    gap = (fit.rates - other.rates)[1:]
-    if not (np.isfinite(covariance).all() and np.linalg.eigvalsh(covariance).min() > 0.0):
-        return None
-    statistic = float(gap @ np.linalg.solve(covariance, gap))
-    freedom = current.round.n_gold - 1.0
-    return Disagreement(
-        fit.rates, other.rates, statistic, float(special.fdtrc(len(gap), freedom, statistic / len(gap)))
-    )
-
-
-def contradicted(question: Question) -> Question:
-    """Without a method asked for: PPI instead of HERO-3 where a current round's own gold contradicts it."""
-    if is_large(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
-        return question
-    if any(here.evidence.wide is None or here.evidence.wide.covariates is not None for here in question.currents):
-        return question
-    gaps = [disagreement(fit, here) for fit, here in zip(question.first_fits, question.currents, strict=True)]
-    said = [gap for gap in gaps if gap is not None and gap.p_value < ALARM / len(gaps)]
-    if not said:
-        return question
-    finding = replace(
-        _disagreement_finding(question, said[0], "ppi was used, which rests on that gold alone"), doubts=False
-    )
-    why = f"{question.why}, but the current round's own gold contradicts hero3"
-    return replace(question, method=all_methods()["ppi"], why=why, findings=(*question.findings, finding))
-
-
-def _disagreement_finding(question: Question, gap: Disagreement, done: str) -> Finding:
-    k = int(np.argmax(np.abs(gap.model - gap.design))) if len(gap.model) > 2 else 1
-    message = (
-        f"the model and the current round's own gold disagree ({p_text(gap.p_value)}): hero3 puts the rate of "
-        f"{question.classes[k]!r} at {gap.model[k]:.3f}, ppi at {gap.design[k]:.3f}; {done}"
-    )
-    data = {"p_value": gap.p_value, "statistic": gap.statistic}
-    rates = {"hero3": gap.model, "ppi": gap.design}
-    each = {name: dict(zip(question.classes, of.tolist(), strict=True)) for name, of in rates.items()}
-    return Finding("F220", message, {**data, **each})
-
-
-def _beside_hero1(question: Question, current: Current, found: Sequence[Finding]) -> list[Finding]:
-    """HERO-2 asked for by name keeps its number where a covariate moved; the finding gets HERO-1's beside it."""
-    if question.method.name != "hero2" or not any(one.code == "F403" for one in found):
-        return list(found)
-    rates = carry(current.evidence.current, current.evidence.anchored).root.rates
-    instead = dict(zip(question.classes, rates.tolist(), strict=True))
-    shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
-    action = f"Trust `hero1` more, which says {shown}; or leave `method` out: the default does not rest on these means."
-    return [
-        replace(one, action=action, data={**one.data, "hero1": instead}) if one.code == "F403" else one for one in found
-    ]
 
 
 # ------------------------------------------------------------------------------------------ few labels a labeler
@@ -183,7 +128,7 @@ def _few_labels(question: Question, fit: Fit, current: Current, reliability: Rel
     """Whether many labelers have few labels each, so few that any likelihood goes astray, or that halving history shows
     what it does to the rate. Shrinkage is the remedy, and not questioned."""
     many = len(reliability.labelers) >= MANY_LABELERS
-    if question.method.name not in ANCHORED or not many or reliability.shrinkage > 0:
+    if not question.method.anchored or not many or reliability.shrinkage > 0:
         return []
     typical, errors = typical_labels(reliability.labels_each), rate_errors(fit)
     data: dict[str, object] = {"labelers": len(reliability.labelers), "labels_each": typical}
@@ -251,7 +196,7 @@ def current_clusters(question: Question, reliability: Reliability) -> NDArray[np
 # ------------------------------------------------------------------------------------------ transported reliability
 
 
-def transport(question: Question, current: Current) -> Transport | None:
+def transport_test(question: Question, current: Current) -> Transport | None:
     """The gold-free test on the labelers that history knows; None where there is nothing to test."""
     reliability = question.reliability
     assert reliability is not None
@@ -283,11 +228,11 @@ def _known_part(
     question: Question, current: Current, reliability: Reliability
 ) -> tuple[Patterns | None, NDArray[np.bool_]]:
     """The current labels of labelers that history knows, and the items that have any."""
-    assert current.known is not None
-    if "all labelers" not in question.method.takes:
-        return current.evidence.current, current.known
+    assert current.kept is not None
+    if not question.method.evidence.every_labeler:
+        return current.evidence.current, current.kept
     if not set(current.round.labelers) & set(reliability.labelers):
-        return None, current.known
+        return None, current.kept
     counted = count([current.round], reliability.labelers, question.classes)
     assert counted.kept is not None
     return (counted.patterns if counted.kept.any() else None), counted.kept
@@ -307,7 +252,7 @@ def _transport_finding(question: Question, fit: Fit, moved: Transport, reliabili
         "skills": "some labelers agree with the others more, or less, than they did",
     }[least]
     drift = None if fit.between is None else fit.between.drift
-    allowed = drift is not None and drift.counts and question.options.interval not in ("bootstrap", "paper")
+    allowed = drift is not None and drift.is_present and question.options.interval not in ("bootstrap", "paper")
     action = "Have an expert answer some items of the current round: they show the drift."
     done = "the interval does not allow for it"
     if drift is not None and allowed:
@@ -420,83 +365,6 @@ def gold_needed(level: float, n_items: int) -> int:
     """Items with gold that alone give a rate to within `HALF_WIDTH`, whatever it is; no more than there are."""
     z = -float(special.ndtri((1.0 - level) / 2))
     return min(math.ceil(0.25 * (z / HALF_WIDTH) ** 2), n_items)
-
-
-# ------------------------------------------------------------------------------------------ how gold was routed
-
-
-def _used_probabilities(rounds: Sequence[Round], where: str) -> list[Finding]:
-    found = []
-    for one in rounds:
-        probability = one.gold_probability()
-        if probability is None or one.n_gold == 0:
-            continue
-        weight = routing_weights(one.gold >= 0, probability)[one.gold >= 0]
-        effective = float(weight.sum() ** 2 / (weight**2).sum())
-        message = (
-            f"{where} {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
-            f"{one.n_gold} gold items are worth {effective:.0f} drawn at random"
-        )
-        found.append(Finding("F111", message, {"gold": one.n_gold, "effective_gold": effective}))
-    return found
-
-
-def _routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
-    z = routing_z(rounds)
-    if not z:
-        return []
-    bound = -float(special.ndtri(ALARM / 2 / len(z)))
-    names = sorted((name for name, value in z.items() if abs(value) > bound), key=lambda name: -abs(z[name]))
-    if not names:
-        return []
-    largest = abs(z[names[0]])
-    p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
-    by_labels = all(name in LABEL_COLUMNS for name in names)
-    given = any(one.has_column("gold_probability") for one in rounds)
-    allowed, action = by_labels and question.method.name != "gold_proportion" and not question.method.by_design, ""
-    if allowed:
-        so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
-    elif given:
-        so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
-    else:
-        so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
-    message = (
-        f"gold did not go to a random part of {where}, it depends on {name_some(names)} (|z| {largest:.1f}, "
-        f"{p_text(p_value)}); {so}"
-    )
-    data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}
-    return [Finding("F112", message, data, action, doubts=not allowed)]
-
-
-LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
-
-
-def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
-    """z-values of what having gold may depend on: numeric columns, and what the labels look like."""
-    scores: dict[str, float] = {}
-    variances: dict[str, float] = {}
-    for one in rounds:
-        if not 0 < one.n_gold < one.n_items:
-            continue
-        names = one.numeric_columns()[:MOST_COLUMNS]
-        columns = np.column_stack([*(one.covariate(name) for name in names), _label_columns(one)])
-        known, given = one.gold >= 0, one.gold_probability()
-        expected = np.full(one.n_items, known.mean()) if given is None else given
-        for name, score, variance in zip(
-            (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns), strict=True
-        ):
-            scores[name] = scores.get(name, 0.0) + score
-            variances[name] = variances.get(name, 0.0) + variance
-    return {name: scores[name] / math.sqrt(variances[name]) for name in scores if variances[name] > 0}
-
-
-def _label_columns(one: Round) -> Floats:
-    """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
-    n_values = len(one.values)
-    place = one.label_item * n_values + one.label_answer
-    given = np.bincount(place, minlength=one.n_items * n_values).reshape(one.n_items, n_values)
-    labels = given.sum(axis=1)
-    return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])
 
 
 def _codes(names: NDArray[np.object_] | None) -> Ints | None:

@@ -10,41 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from hero_eval.errors import wrong
 from hero_eval.estimate import Influence
-from hero_eval.estimation.curves import Rooted, Tabulated, drifting
+from hero_eval.estimation.curves import GridCurve, ProfileCurve, drifting
+from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding
 from hero_eval.methods.current_rate import carry
-from hero_eval.methods.registry import ANCHORED, Fit
+from hero_eval.methods.evidence import CarriedEvidence
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import gold_counts
 from hero_eval.model.hero3.drift import drift_steps
 from hero_eval.model.joint import Joint, profile, stack
 from hero_eval.model.patterns import Floats
 
-if TYPE_CHECKING:
-    from hero_eval.estimation.question import Current, Question
-
-INTERVALS = ("influence", "profile", "bootstrap", "paper")
 SAFE_GOLD = 10
 SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
 SAFE_CLUSTERS = 20
 _DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
-
-
-def gold_freedom(n_gold: float, n_classes: int) -> float:
-    """Degrees of freedom of the t distribution that intervals use, by the gold that reliabilities rest on.
-
-    One for each gold item (of each class against the first) while they are few; the allowance fades faster than that
-    once they are not. The coverage study shows that this is what the normal distribution lacks.
-    """
-    each = n_gold / (n_classes - 1)
-    return max(each, each**2 / 20.0, 1.0)
 
 
 def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
@@ -90,7 +77,7 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
     if asked == "paper" and question.reliability is not None:
         message = "the interval asked for takes history's reliabilities as known, and leaves their error out"
         found.append(Finding("F311", message, {"left_out": "reliabilities"}))
-    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.counts]
+    drifts = [fit.between.drift for fit in fits if fit.between is not None and fit.between.drift.is_present]
     if drifts:
         size = max(drift.size for drift in drifts)
         message = (
@@ -135,7 +122,7 @@ def bounds_unseen(fits: Sequence[Fit]) -> bool:
 
 def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -> str | None:
     """Why there is no profile likelihood, or None if there is."""
-    if question.method.name not in ANCHORED:
+    if not question.method.anchored:
         return f"{question.method.name} has no profile likelihood"
     if question.reliability is None:
         return "there is no history"
@@ -146,15 +133,16 @@ def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -
     if question.options.cluster is not None:
         return "items are clustered"
     weights = [current.evidence.current.item_weight for current in currents]
-    past = currents[0].evidence.history
-    if past is not None:
-        weights.append(past.item_weight)
+    first = currents[0].evidence
+    if isinstance(first, CarriedEvidence) and first.history is not None:
+        weights.append(first.history.item_weight)
     return "items are weighted" if any(np.ptp(weight) > 1e-9 for weight in weights) else None
 
 
-def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floats, error: float) -> Rooted:
+def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floats, error: float) -> ProfileCurve:
     """The profile of  contrast . rates;  for HERO-2 it is HERO-1's, moved by what the covariates moved the estimate."""
     evidence = current.evidence
+    assert isinstance(evidence, CarriedEvidence)
     learned = evidence.anchored
     carried = carry(evidence.current, learned)
     least, most = float(contrast.min()), float(contrast.max())
@@ -169,11 +157,11 @@ def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floa
     start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
     options = replace(evidence.em, tolerance=1e-9, step_tolerance=None, max_steps=2_000, accelerate=True)
     walked = profile(both, start, contrast, min(max(0.6 * float(guess), 0.05), 2.0), options)
-    curve = Rooted(walked.places, walked.roots, (least, most), question.freedom)
-    return curve if question.method.name == "hero1" else curve.shifted(place(fit.inside) - place(carried.inside))
+    curve = ProfileCurve(walked.places, walked.roots, (least, most), question.df)
+    return curve.shifted(place(fit.inside) - place(carried.inside))
 
 
-def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats, floor: float) -> Tabulated:
+def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats, floor: float) -> GridCurve:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
     estimate moved to and fro, blurred by the items' own noise, whose standard error is at least `floor`."""
     between = fit.between
@@ -190,7 +178,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
-    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.freedom))
+    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.df))
     if between.unseen is None:
         where = np.vectorize(shifted)(drifts)
     else:
@@ -209,7 +197,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
         middle=shifted(0.0),
         centre=place(fit.inside),
         noise=noise,
-        freedom=question.freedom,
+        df=question.df,
         bounds=(least, most),
-        n_items=current.n_items(fit.on_all),
+        n_items=current.n_items,
     )

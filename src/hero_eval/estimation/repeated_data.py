@@ -16,7 +16,8 @@ from scipy import sparse
 from hero_eval.counting.count import is_large
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
-from hero_eval.labelers.reliability import Reliability, history_rounds
+from hero_eval.labelers.fitting import history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.model.patterns import Bools, Floats, Ints
 from hero_eval.round import Round
 

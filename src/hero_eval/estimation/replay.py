@@ -16,13 +16,19 @@ import numpy as np
 from hero_eval.counting.count import is_large, tally_of
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Influence
+from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import standard_quantile
-from hero_eval.estimation.question import Options, ask
-from hero_eval.labelers.reliability import Reliability, fit_with
-from hero_eval.methods.registry import Fit, all_methods
+from hero_eval.estimation.options import Options, PastRounds
+from hero_eval.estimation.prepare import gather_rounds, prepare
+from hero_eval.estimation.requirements import require
+from hero_eval.labelers.fitting import fit_with
+from hero_eval.labelers.reliability import Reliability
+from hero_eval.methods.registry import all_methods
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.gold_history import past_mean
-from hero_eval.model.hero3.drift import SIZES, Drift, drift_of, no_drift, own_excess
+from hero_eval.model.hero3.drift import SIZES, DriftPosterior, drift_posterior, no_drift
+from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round
 
@@ -32,7 +38,6 @@ HISTORY_MEAN = "history_mean"
 DEFAULT = "hero3"
 LEAST_ROUNDS = 3
 """Fewer rounds than these do not tell methods apart."""
-_SURE = 0.975
 _FARTHEST = 12.0  # of a shift on the logit scale
 
 
@@ -205,6 +210,14 @@ def replay(
     return Played(tuple(plays), tuple(drift), skipped)
 
 
+def analyze(currents: Sequence[Round], history: PastRounds, options: Options) -> Analysis:
+    """The question answered by the method that the options name; nothing but numbers is wanted of it."""
+    rounds = gather_rounds(currents, history)
+    assert options.method is not None
+    chosen = require(all_methods()[options.method], "asked for", rounds, options)
+    return Analysis(prepare(rounds, chosen, options), diagnosed=False)
+
+
 def options_of(name: str, options: Options) -> Options:
     """The options as one method takes them. The method is named, so that nothing is chosen, and played, again."""
     method = all_methods()[name]
@@ -217,7 +230,7 @@ def options_of(name: str, options: Options) -> Options:
         options.level,
         cluster=options.cluster,
         not_covariates=options.not_covariates,
-        groups=options.groups if "all labelers" in method.takes else None,
+        groups=options.groups if method.takes_groups else None,
         progress=options.progress,
     )
 
@@ -240,10 +253,9 @@ def play_of(name: str, method: str, estimate: Estimate, seen: Seen) -> Play:
 def _one(
     current: Round, history: Reliability, quantities: Sequence[Quantity], seen: Sequence[Seen], options: Options
 ) -> tuple[list[Estimate], RoundDrift | None]:
-    question = ask([current], history, options)
-    here, fit = question.currents[0], question.fits()[0]
-    estimates = [question.estimate("rate", one.what, fit, here, one.contrast, bounds=one.bounds) for one in quantities]
-    return estimates, _drift_of(fit, estimates[0], quantities[0], seen[0])
+    analysis = analyze([current], history, options)
+    estimates = [analysis.estimate("rate", one.what, one.contrast, bounds=one.bounds) for one in quantities]
+    return estimates, _drift_of(analysis.fits[0], estimates[0], quantities[0], seen[0])
 
 
 def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> RoundDrift | None:
@@ -271,7 +283,7 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
     shift = optimize.brentq(gap, -_FARTHEST, _FARTHEST) if ends[0] * ends[1] < 0 else math.nan
     items = Influence(tuple(part for part in estimate.influence.parts if part.source != "rounds")).variance()
     noise = items + float(along @ between.own @ along) + seen.error**2
-    excess, usual = own_excess(fit.levels)
+    excess, usual = excess_labeler_drift(fit.levels)
     expected = between.drift.size if between.drift.known else math.nan
     error = math.sqrt(noise) / slope if slope > 0 else math.nan
     return RoundDrift("", float(shift), error, expected, math.sqrt(excess), math.sqrt(usual))
@@ -314,75 +326,11 @@ def _pseudo_counts(seen: Seen, one: Round, quantity: Quantity) -> tuple[float, f
     return size * (1.0 - share), size * share
 
 
-def common_drift(drift: Sequence[RoundDrift]) -> Drift:
+def common_drift(drift: Sequence[RoundDrift]) -> DriftPosterior:
     """The posterior of the shifts' size; each was measured against the mean of the other rounds, which moves too."""
     known = [one for one in drift if math.isfinite(one.shift) and math.isfinite(one.shift_error)]
     if len(known) < 2:
         return no_drift(len(known))
     shifts, errors = np.array([(one.shift, one.shift_error) for one in known]).T
     spread = errors[:, None] ** 2 + SIZES**2 * len(known) / (len(known) - 1)
-    return drift_of(-0.5 * (np.log(spread) + shifts[:, None] ** 2 / spread).sum(axis=0), len(known))
-
-
-@dataclass(frozen=True)
-class Gain:
-    """By how much a figure is lower than the default's, round by round: the mean and its standard error."""
-
-    mean: float
-    error: float
-    n_rounds: int
-
-    @property
-    def clear(self) -> bool:
-        """Beyond t's 97.5% point: 2 standard errors, and more for few rounds."""
-        if self.n_rounds < LEAST_ROUNDS:
-            return False
-        return self.mean > standard_quantile(_SURE, self.n_rounds - 1.0) * self.error
-
-
-@dataclass(frozen=True)
-class Rivalry:
-    """A method against the default on the rounds that both played, in interval score and in |error|."""
-
-    method: str
-    n_rounds: int
-    score: Gain
-    error: Gain
-
-    @property
-    def clear(self) -> bool:
-        """Both: short intervals that have not missed yet would win on the score alone, round after round."""
-        return self.score.clear and self.error.clear
-
-
-def rival(plays: Sequence[Play], method: str, default: str = DEFAULT) -> Rivalry:
-    """Round by round; several quantities of one round are averaged."""
-    ours, theirs = _by_round(plays, method), _by_round(plays, default)
-    both = [name for name in ours if name in theirs]
-    score, error = (_gain(np.array([theirs[name][of] - ours[name][of] for name in both])) for of in (0, 1))
-    return Rivalry(method, len(both), score, error)
-
-
-def _gain(gains: Floats) -> Gain:
-    if len(gains) < 2:
-        return Gain(float(gains.mean()) if len(gains) else math.nan, math.inf, len(gains))
-    return Gain(float(gains.mean()), float(np.std(gains, ddof=1) / math.sqrt(len(gains))), len(gains))
-
-
-def _by_round(plays: Sequence[Play], method: str) -> dict[str, tuple[float, float]]:
-    """Mean score and mean |error| of a method in each round."""
-    grouped: dict[str, list[Play]] = {}
-    for one in plays:
-        if one.method == method:
-            grouped.setdefault(one.round, []).append(one)
-    return {
-        name: (float(np.mean([one.score for one in of])), float(np.mean([abs(one.error) for one in of])))
-        for name, of in grouped.items()
-    }
-
-
-def clear_winner(plays: Sequence[Play], methods: Sequence[str]) -> Rivalry | None:
-    """Of the methods that clearly beat the default the one that gains most; None leaves the default."""
-    rivals = [rival(plays, name) for name in methods if name not in (DEFAULT, HISTORY_MEAN)]
-    clear = [one for one in rivals if one.clear]
-    return max(clear, key=lambda one: one.score.mean, default=None)
+    return drift_posterior(-0.5 * (np.log(spread) + shifts[:, None] ** 2 / spread).sum(axis=0), len(known))

@@ -1,19 +1,29 @@
-"""Which method answers when none is named: HERO-3 where history has gold, unless past rounds speak for another."""
+"""Which method answers when none is named: HERO-3 where history has gold, unless past rounds speak for another.
+
+This is the one place, with `select_pairs`, that knows methods by name: what is taken when is a policy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hero_eval.estimation.question import Options
-from hero_eval.estimation.replay import DEFAULT, LEAST_ROUNDS, Play, Quantity, replay
+from hero_eval.counting.count import is_large, stays
+from hero_eval.estimation.options import Options
+from hero_eval.estimation.own_gold import LEAST_TO_DISAGREE, disagreement, disagreement_finding
+from hero_eval.estimation.prepare import RoundSet
+from hero_eval.estimation.question import Question
+from hero_eval.estimation.replay import DEFAULT, LEAST_ROUNDS, Quantity, replay
+from hero_eval.estimation.requirements import LEAST_OWN
+from hero_eval.estimation.rivals import choose_by_plays, figures, told_figures
 from hero_eval.findings import Finding
-from hero_eval.methods.registry import ANCHORED
-from hero_eval.model.em import EMOptions
+from hero_eval.labelers.reliability import ALARM
+from hero_eval.methods.evidence import CovariateEvidence, JointEvidence
+from hero_eval.methods.hero2 import moved_means
+from hero_eval.methods.registry import all_methods
 from hero_eval.round import Round
-from hero_eval.targets.backtest import choice
 
 LEAST_GOLD = 10
 MOST_ROUNDS = 8
@@ -22,7 +32,7 @@ MOST_LABELS = 50_000
 
 
 @dataclass(frozen=True)
-class Choice:
+class MethodChoice:
     """A method's name, why it was taken, and what is to be said of it."""
 
     name: str
@@ -30,17 +40,18 @@ class Choice:
     findings: tuple[Finding, ...] = ()
 
 
-def best_with_gold(
-    past: Sequence[Round], classes: tuple[str, ...], options: Options, em: EMOptions, shrinkage: float
-) -> Choice:
+def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     """The method for a history that has gold."""
-    wants = bool(options.covariates) or options.text is not None
+    past = rounds.past
+    by_the_paper = "hero2" if options.wants_covariates else "hero1"
+    if rounds.is_large:
+        why = f"history has gold; of rounds kept without their items {by_the_paper} needs a single pass"
+        return MethodChoice(by_the_paper, why)
     if options.interval in ("profile", "paper"):
-        name = ANCHORED[1] if wants else ANCHORED[0]
-        return Choice(name, f"history has gold, and {name} has the {options.interval!r} interval asked for")
-    if shrinkage > 0 or em != EMOptions():
-        name = ANCHORED[1] if wants else ANCHORED[0]
-        return Choice(name, f"history was fitted with options of its own, which {name} uses")
+        why = f"history has gold, and {by_the_paper} has the {options.interval!r} interval asked for"
+        return MethodChoice(by_the_paper, why)
+    if rounds.fitted_otherwise:
+        return MethodChoice(by_the_paper, f"history was fitted with options of its own, which {by_the_paper} uses")
     played = rounds_to_play(past)
     n_gold = sum(one.n_gold > 0 for one in past)
     if len(played) < LEAST_ROUNDS:
@@ -52,7 +63,7 @@ def best_with_gold(
                 f"apart, which takes {LEAST_ROUNDS}"
             )
         )
-        return Choice(DEFAULT, lack)
+        return MethodChoice(DEFAULT, lack)
     n_labels = sum(one.n_labels for one in past)
     if n_labels > MOST_LABELS:
         message = (
@@ -61,8 +72,24 @@ def best_with_gold(
         )
         action = "Run a backtest, and name the method."
         why = f"history has gold; above {MOST_LABELS:,} labels methods are not tried on past rounds unasked"
-        return Choice(DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),))
-    return _by_backtest(past, played, classes, options, em, shrinkage)
+        return MethodChoice(
+            DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),)
+        )
+    return _by_backtest(rounds, played, options)
+
+
+def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
+    """The method where no past round has gold: by the current rounds' own, or by labels alone."""
+    lack = "history has no gold" if rounds.past else "there is no history"
+    golds = [one.n_gold for one in rounds.currents]
+    covariates = options.wants_covariates or options.penalty is not None
+    if min(golds) >= LEAST_OWN and not stays(rounds.currents) and not covariates:
+        own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
+        if is_large(rounds.currents):
+            return MethodChoice("hero1", f"{own} anchor its labelers")
+        return MethodChoice("balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it")
+    few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
+    return MethodChoice("dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other")
 
 
 def rounds_to_play(past: Sequence[Round]) -> list[int]:
@@ -72,23 +99,17 @@ def rounds_to_play(past: Sequence[Round]) -> list[int]:
     return sorted(most[:MOST_ROUNDS])
 
 
-def _by_backtest(
-    past: Sequence[Round],
-    played: Sequence[int],
-    classes: tuple[str, ...],
-    options: Options,
-    em: EMOptions,
-    shrinkage: float,
-) -> Choice:
-    wants = bool(options.covariates) or options.text is not None
-    rivals = [] if options.groups is not None else ["gold_proportion", "hero1", *(["hero2"] if wants else [])]
+def _by_backtest(rounds: RoundSet, played: Sequence[int], options: Options) -> MethodChoice:
+    past, classes = rounds.past, rounds.classes
+    by_covariates = ["hero2"] if options.wants_covariates else []
+    rivals = [] if options.groups is not None else ["gold_proportion", "hero1", *by_covariates]
     methods = [*rivals, DEFAULT]
     each = np.eye(len(classes))
     quantities = [Quantity(f"rate of {name!r}", each[k]) for k, name in enumerate(classes)]
     if len(classes) == 2:
         quantities = quantities[1:]
-    found = replay(past, played, classes, quantities, methods, options, em, shrinkage)
-    name, why = choice(found.plays, methods)
+    found = replay(past, played, classes, quantities, methods, options, rounds.em, rounds.shrinkage)
+    name, why = choose_by_plays(found.plays, methods)
     shown = told_figures(found.plays, methods)
     cap = f", of {len(past)} those with most gold," if len(past) > len(played) else ""
     message = f"{len(played)} past rounds{cap} were played as current with their gold hidden: {shown}. {name} was taken"
@@ -96,25 +117,40 @@ def _by_backtest(
         "rounds": [past[position].name for position in played],
         "methods": {method: figures(found.plays, method) for method in methods},
     }
-    return Choice(name, f"backtest of past rounds: {why}", (Finding("F306", message, data),))
+    return MethodChoice(name, f"backtest of past rounds: {why}", (Finding("F306", message, data),))
 
 
-def told_figures(plays: Sequence[Play], methods: Sequence[str]) -> str:
-    """What each method's plays came to, in a row."""
-    each = {method: figures(plays, method) for method in methods}
-    return "; ".join(
-        f"{method} |error| {of['abs_error']:.3f}, covers {of['coverage']:.0%}, interval score {of['score']:.3f}"
-        for method, of in each.items()
-        if of is not None
-    )
+def reconsider(question: Question) -> Question:
+    """Another method where what it assumes is refuted by the question itself: nobody asked for this one by name."""
+    if question.method.name == "hero3":
+        return _contradicted(question)
+    return _step_back(question) if question.method.name == "hero2" else question
 
 
-def figures(plays: Sequence[Play], method: str) -> dict[str, float] | None:
-    own = [one for one in plays if one.method == method]
-    if not own:
-        return None
-    return {
-        "abs_error": float(np.mean([abs(one.error) for one in own])),
-        "coverage": float(np.mean([one.covered for one in own])),
-        "score": float(np.mean([one.score for one in own])),
-    }
+def _step_back(question: Question) -> Question:
+    """HERO-1 instead of HERO-2 where the covariates' means moved between the rounds."""
+    for current in question.currents:
+        assert isinstance(current.evidence, CovariateEvidence)
+        shift = moved_means(current.evidence, 0.05 / len(question.currents))
+        if shift is not None:
+            moved = shift.finding("hero1 was used instead of hero2, which would take that as chance", "Nothing.")
+            why = "history has gold; covariates were named, but their mean moved between the rounds"
+            return replace(question, method=all_methods()["hero1"], why=why, findings=(*question.findings, moved))
+    return question
+
+
+def _contradicted(question: Question) -> Question:
+    """PPI instead of HERO-3 where a current round's own gold contradicts it."""
+    if is_large(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
+        return question
+    evidence = [here.evidence for here in question.currents]
+    if any(isinstance(one, JointEvidence) and one.covariates is not None for one in evidence):
+        return question
+    gaps = [disagreement(fit, here) for fit, here in zip(question.fits, question.currents, strict=True)]
+    said = [gap for gap in gaps if gap is not None and gap.p_value < ALARM / len(gaps)]
+    if not said:
+        return question
+    told = disagreement_finding(question, said[0], "ppi was used, which rests on that gold alone")
+    why = f"{question.why}, but the current round's own gold contradicts hero3"
+    finding = replace(told, doubts=False)
+    return replace(question, method=all_methods()["ppi"], why=why, findings=(*question.findings, finding))

@@ -16,26 +16,28 @@ from itertools import combinations
 import numpy as np
 
 from hero_eval.errors import HeroError
-from hero_eval.estimation.question import Options, ask
+from hero_eval.estimation.headline import class_scores, positive_of
+from hero_eval.estimation.options import Options
+from hero_eval.estimation.prepare import RoundSet
 from hero_eval.estimation.replay import (
     DEFAULT,
     LEAST_ROUNDS,
     Play,
     Quantity,
     Seen,
+    analyze,
     gold_seen,
     options_of,
     play_of,
-    rival,
 )
-from hero_eval.estimation.select import LEAST_GOLD, MOST_LABELS, Choice, best_with_gold, figures, told_figures
+from hero_eval.estimation.rivals import figures, rival, told_figures
+from hero_eval.estimation.select import LEAST_GOLD, MOST_LABELS, MethodChoice, best_with_gold
 from hero_eval.estimation.subtract import batch_numbers, difference_of
 from hero_eval.findings import Finding
-from hero_eval.labelers.reliability import fit_with
+from hero_eval.labelers.fitting import fit_with
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
-from hero_eval.targets.rate import class_scores, positive_of
 
 RIVAL = "hero1"
 METHODS = (RIVAL, DEFAULT)
@@ -45,23 +47,15 @@ MOST_ERROR = 0.05
 _PAIRS_EACH = 2  # of a round: pairs that share a round err together
 
 
-def best_by_pairs(
-    currents: Sequence[Round],
-    past: Sequence[Round],
-    classes: tuple[str, ...],
-    options: Options,
-    em: EMOptions,
-    shrinkage: float,
-    *,
-    positive: object,
-) -> Choice:
+def best_by_pairs(rounds: RoundSet, options: Options, *, positive: object) -> MethodChoice:
     """The method for a difference of two rounds over a history that has gold."""
-    wants = bool(options.covariates) or options.text is not None or options.groups is not None
-    if wants or options.interval in ("profile", "paper") or shrinkage > 0 or em != EMOptions():
-        return best_with_gold(past, classes, options, em, shrinkage)
+    past, classes = rounds.past, rounds.classes
+    wants = options.wants_covariates or options.groups is not None or options.interval in ("profile", "paper")
+    if wants or rounds.is_large or rounds.fitted_otherwise:
+        return best_with_gold(rounds, options)
     if sum(one.n_gold > 0 for one in past) == 1:
-        return Choice(DEFAULT, "one past round has gold: drift is unknown")
-    named = positive_of(classes, [*currents, *past], positive)
+        return MethodChoice(DEFAULT, "one past round has gold: drift is unknown")
+    named = positive_of(classes, rounds.all_rounds, positive)
     contrast = np.isin(np.array(classes), named).astype(float) if named else class_scores(classes, None)
     if contrast is None:
         return _untold("without a positive class past pairs cannot be compared")
@@ -69,7 +63,7 @@ def best_by_pairs(
     pairs, lack = pairs_to_play(past, classes, quantity)
     if not pairs:
         return _untold(lack)
-    play = PairPlay(past, classes, quantity, options, em, shrinkage, named or None)
+    play = PairPlay(past, classes, quantity, options, rounds.em, rounds.shrinkage, named or None)
     plays = [one for pair in pairs for one in play(*pair)]
     name, why = choice_of(plays, len(pairs))
     data = {
@@ -80,14 +74,14 @@ def best_by_pairs(
         f"{len(pairs)} pairs of past rounds were played as current with their gold hidden: "
         f"{told_figures(plays, METHODS)}. {name} was taken"
     )
-    return Choice(name, f"backtest of past pairs: {why}", (Finding("F306", message, data),))
+    return MethodChoice(name, f"backtest of past pairs: {why}", (Finding("F306", message, data),))
 
 
-def _untold(lack: str) -> Choice:
+def _untold(lack: str) -> MethodChoice:
     """Past pairs that say nothing leave the default."""
     action = "Nothing; past pairs with gold for most of their items would choose. Name the method to take another."
     remark = Finding("F306", f"{DEFAULT} was taken, untried: {lack}", {"pairs": []}, action)
-    return Choice(DEFAULT, f"history has gold; {lack}", (remark,))
+    return MethodChoice(DEFAULT, f"history has gold; {lack}", (remark,))
 
 
 def choice_of(plays: Sequence[Play], n_pairs: int) -> tuple[str, str]:
@@ -179,8 +173,8 @@ class PairPlay:
         plays = []
         for method in METHODS:
             try:
-                question = ask(rounds, history, options_of(method, self.options))
-                plays.append(play_of(name, method, difference_of(question, self.positive), seen))
+                analysis = analyze(rounds, history, options_of(method, self.options))
+                plays.append(play_of(name, method, difference_of(analysis, self.positive), seen))
             except HeroError as error:
                 if error.exit_code != 3:
                     raise

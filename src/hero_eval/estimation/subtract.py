@@ -16,29 +16,28 @@ import numpy as np
 
 from hero_eval.counting.count import is_large
 from hero_eval.estimate import Estimate, Influence, Part
+from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import NoSurer, resampled
 from hero_eval.estimation.diagnostics import past_rounds_tell
+from hero_eval.estimation.headline import headline, rate_contrast
 from hero_eval.estimation.intervals import SAFE_GOLD, edge_floor, interval_kind
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, unique
-from hero_eval.methods.registry import Fit
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import gold_counts
 from hero_eval.model.hero3.drift import gold_shift, no_drift
 from hero_eval.model.hero3.shared_drift import SharedDrift, Side, learn_shared_drift, pair_variance, past_shares
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round
-from hero_eval.targets.rate import headline, rate_contrast
 
 TOGETHER = 0.5
 """Two rounds that share so much of the smaller one's items and labelers were labeled together: they are one batch."""
 
 
-def difference_of(question: Question, positive: object = None) -> Estimate:
+def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
     """The first current round's rate minus the second's. The two are in `.distribution` as 'a' and 'b'."""
-    fits = question.fits()
-    one, other = (
-        headline(question, current, fit, positive) for current, fit in zip(question.currents, fits, strict=True)
-    )
+    question, fits = analysis.question, analysis.fits
+    one, other = (headline(analysis, at, positive) for at in range(2))
     kind, remark = interval_kind(question, fits, question.currents, linear=False)
     value, influence = one.value - other.value, one.influence - other.influence
     contrast = rate_contrast(question, positive)
@@ -49,10 +48,10 @@ def difference_of(question: Question, positive: object = None) -> Estimate:
         found += drift.findings()
     curve = None
     if kind == "bootstrap":
-        drawn = question.replicates.rates
+        drawn = analysis.replicates.rates
         curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.skewness())
     low, high = one.bounds
-    difference = question.finish(
+    difference = analysis.finish(
         "difference",
         f"difference in {one.what}",
         value,
@@ -95,7 +94,7 @@ class _PairDrift:
 
     def into(self, influence: Influence, along: Floats) -> Influence:
         """The influences with one part for all drift, in the place of one for each round's."""
-        moves = [fit.between.apart() for fit in self.fits if fit.between is not None]
+        moves = [fit.between.covariance_without_drift() for fit in self.fits if fit.between is not None]
         variance = float(sum(along @ one @ along for one in moves))
         variance += pair_variance(*self.sides, along, self._together and not self._shown_before)
         items = [part for part in influence.parts if part.source != "rounds"]
@@ -106,7 +105,7 @@ class _PairDrift:
     def findings(self) -> list[Finding]:
         """Whether past rounds showed how much of their drift two models share."""
         drift = self.sides[0].drift
-        if drift.known or not drift.own.known or not drift.own.counts:
+        if drift.known or not drift.own.known or not drift.own.is_present:
             return []
         message = (
             "no two past rounds with gold share items and labelers, so that nothing shows how much of their drift two "
@@ -133,7 +132,7 @@ class _PairDrift:
             n_free = len(self.question.classes) - 1
             return Side(np.zeros((n_free, n_free)), SharedDrift(no_drift(0), no_drift(0), True, 0))
         drift = between.drift
-        if not drift.counts or not self._together:
+        if not drift.is_present or not self._together:
             return Side(between.slopes(), SharedDrift(drift, no_drift(drift.n_rounds), True, 0))
         shared = learn_shared_drift(past_shares(levels), self.batches[:-2], drift)
         has_gold = not fit.over_both and bool((levels.rows.known & levels.rows.is_current).any())
@@ -155,7 +154,7 @@ def _floor(one: Estimate, other: Estimate) -> float:
 
 
 def _pairing(question: Question) -> list[Finding]:
-    first, second = (np.asarray(current.all_ids) for current in question.currents)
+    first, second = (current.round.item_ids for current in question.currents)
     both = np.intersect1d(first.astype(str), second.astype(str))
     alone = len(first) + len(second) - 2 * len(both)
     if not alone:

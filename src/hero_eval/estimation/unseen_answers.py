@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from hero_eval.counting.count import tally_of
-from hero_eval.counting.large_round import LargeRound
 from hero_eval.findings import Finding
 from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.round import Round
@@ -20,7 +19,7 @@ def outside_gold(currents: Sequence[Round], past: Sequence[Round], classes: Sequ
 
     Of two classes neither is a stranger: one without gold is what F307 tells.
     """
-    rounds = [one for one in (*currents, *past) if not (isinstance(one, LargeRound) and one.source.stays)]
+    rounds = [one for one in (*currents, *past) if not one.stays_in_engine]
     if len(classes) < 3 or any(one.classes_given is not None for one in rounds):
         return ()
     labels, gold = dict.fromkeys(classes, 0.0), dict.fromkeys(classes, 0.0)
@@ -44,7 +43,7 @@ def outside_gold(currents: Sequence[Round], past: Sequence[Round], classes: Sequ
 def _counts(one: Round) -> tuple[Floats, Floats]:
     """How many labels, and how many gold, have each of the round's values."""
     size = len(one.values)
-    if isinstance(one, LargeRound):
+    if not one.holds_items:
         tally = tally_of(one)
         said = sum_by(tally.cells % size, np.repeat(tally.items, np.diff(tally.ends)), size)
         return said, sum_by(tally.gold[tally.gold >= 0], tally.items[tally.gold >= 0], size)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hero_eval.errors import Problem
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import Coded, Codes
-from hero_eval.io.columns import Named
-from hero_eval.io.read_options import Options
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import Named
 from hero_eval.io.values import alike, canonical, count_of, fold, in_class_order, is_binary
 
 RARE = 0.01
@@ -58,7 +58,7 @@ def times_said(coded: Coded) -> Times:
 def agree_on_answers(
     labels: Times,
     gold: Times,
-    options: Options,
+    options: ReadOptions,
     *,
     complete: bool,
     problems: list[Problem],
@@ -91,7 +91,7 @@ def agree_on_answers(
     )
 
 
-def _one_spelling(labels: Times, gold: Times, options: Options) -> dict[str, str]:
+def _one_spelling(labels: Times, gold: Times, options: ReadOptions) -> dict[str, str]:
     """Texts that count as another one: that of the classes, else of gold, else the most frequent.
 
     Answers that the classes, or gold itself, tell apart by nothing but case stay apart.
@@ -110,7 +110,7 @@ def _one_spelling(labels: Times, gold: Times, options: Options) -> dict[str, str
     return found
 
 
-def _suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: Options) -> dict[str, str]:
+def _suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
     """Answers that are rare, never in gold, and spelled like a common one, which is in gold if there is any."""
     times = _by_value(labels, spell)
     sure = {spell[text] for text in (*gold, *([options.positive] if options.positive is not None else []))}
@@ -129,7 +129,7 @@ def _suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: Opt
     return found
 
 
-def _gold_suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: Options) -> dict[str, str]:
+def _gold_suspects(labels: Times, gold: Times, spell: Mapping[str, str], options: ReadOptions) -> dict[str, str]:
     """Gold that no label gives, and that is spelled like an answer that gold and labels give far more often."""
     said, known = _by_value(labels, spell), _by_value(gold, spell)
     positive = None if options.positive is None else spell[options.positive]
@@ -221,7 +221,7 @@ def answer_notes(
     return tuple(notes)
 
 
-def _wrong_positive(options: Options, values: tuple[str, ...], *, given: bool) -> Problem:
+def _wrong_positive(options: ReadOptions, values: tuple[str, ...], *, given: bool) -> Problem:
     what, remedy = ("classes", "") if given else ("values seen", " If the others were not used, give classes=.")
     return Problem(
         "E118",

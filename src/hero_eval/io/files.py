@@ -8,108 +8,31 @@ import difflib
 import gzip
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from hero_eval.errors import HeroError, InputError, Problem, wrong
-from hero_eval.io.frames import TABLES, Source, Sources, gather, without_index
-from hero_eval.io.read_options import make_options
-from hero_eval.io.validate import parse_round
+from hero_eval.io.tables import TABLES, InputTable, InputTables, gather, without_index
 from hero_eval.io.values import listed
 
-if TYPE_CHECKING:
-    from hero_eval.round import Round
-
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+COUNTS_MARK = b"hero_counts"
+"""The entry in a Parquet file's metadata by which counts that `save_counts` wrote are known."""
 _DELIMITERS = (",", ";", "\t")
 
 
-def read_round(
-    path: str | os.PathLike[str],
-    *,
-    columns: Mapping[str, str] | None = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any | None = None,
-    covariates: Sequence[str] | None = None,
-    text: str | None = None,
-    name: str | None = None,
-    missing: Sequence[Any] | None = None,
-    engine: str | None = None,
-    memory_limit: str | None = None,
-    spark: Any | None = None,
-) -> Round:
-    """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
-
-    A file of counts that `save_counts` wrote is read as the round it came from.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder, or the file.
-    columns : mapping of str to str, optional
-        Our column names mapped to yours, such as ``{"labeler": "user"}``. None: the columns have our names.
-    classes : sequence, optional
-        All possible answers, in order. None: the answers that occur.
-    positive : class, optional
-        The class whose rate is asked for. None leaves that to each estimate.
-    covariates : sequence of str, optional
-        Columns of the items that will be covariates: naming them has them checked now. None checks none.
-    text : str, optional
-        The column of text that will be a covariate: naming it has it checked now. None checks none.
-    name : str, optional
-        What messages call the round. None: the name of the folder or file.
-    missing : sequence, optional
-        Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
-    engine : {"memory", "duckdb", "spark"}, optional
-        Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
-        files of 256 MB and more, else memory.
-    memory_limit : str, optional
-        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
-    spark : SparkSession or str, optional
-        The session, or the URL of the master, on which Spark runs; naming it chooses Spark. None with
-        ``engine="spark"``: this machine.
-
-    Returns
-    -------
-    Round
-        The round; one that leaves its labels in the files refuses what asks for single items (E211).
-
-    Raises
-    ------
-    InputError
-        With the problems of all files at once.
-
-    Examples
-    --------
-    >>> from importlib.resources import files
-    >>> import hero_eval as hero
-    >>> hero.read_round(files("hero_eval") / "examples" / "defect" / "current")
-    Round 'current': 532 items, 1596 labels by 8 labelers, 0 gold
-    """
-    from hero_eval.counting.engine_choice import open_round  # engines make rounds too, so they do not belong to reading
-    from hero_eval.round import Round  # a round can be made without files, so it does not know this module
-
-    where = Path(path).expanduser()
-    files, problems = _look(where)
-    options = make_options(columns, classes, positive, covariates, text, name or name_of(where), missing)
-    elsewhere = open_round(files, options, engine, memory_limit, spark) if not problems else None
-    if elsewhere is not None:
-        return elsewhere
-    return Round._of(parse_round(_read_files(files, problems), options))
-
-
-def read_sources(where: Path) -> Sources:
+def read_input_tables(where: Path) -> InputTables:
     """The tables at a path, with the problems of all of them; InputError E101 or E103 if there is nothing to read."""
-    return _read_files(*_look(where))
+    return read_files(*find_files(where))
 
 
-def _look(where: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
+def find_files(where: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
     """The files of a round; InputError E101 or E103 if there are none."""
     try:
         if not where.exists():
             raise InputError(_not_there(where))
-        files, problems = _find_files(where)
+        files, problems = _files_in(where)
     except OSError as error:  # a name too long, a folder without permission
         raise InputError(Problem("E103", f"{where} cannot be read: {error.strerror or error}.")) from error
     return files, problems
@@ -148,7 +71,7 @@ def _not_there(path: Path) -> Problem:
     return Problem("E101", f"{path} does not exist. {parent} holds: {listed(holds) or 'nothing'}.{hint}")
 
 
-def _find_files(path: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
+def _files_in(path: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
     """The file of each table, and the problem of each table that has no file where it should, or two."""
     if not path.is_dir() or path.name.lower().endswith(".parquet"):  # Spark writes a table as a folder
         return {"labels": path}, {}
@@ -169,13 +92,14 @@ def _find_files(path: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
     return files, problems
 
 
-def _read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> Sources:
-    sources: dict[str, Source] = {}
+def read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> InputTables:
+    """The tables in these files, with their problems besides those of tables that are `missing`."""
+    sources: dict[str, InputTable] = {}
     problems = list(missing.values())
     broken = set(missing)
     for table, file in files.items():
         try:
-            sources[table] = Source(str(file), without_index(read_table(file)), "files")
+            sources[table] = InputTable(str(file), without_index(read_table(file)), "files")
         except HeroError as error:
             problems += error.problems
             broken.add(table)
@@ -204,6 +128,19 @@ def _known_ending(file: Path) -> str:
     if ending is None:
         raise wrong("E103", f"{file} is not a table that can be read. Known endings: {', '.join(ENDINGS)}.")
     return ending
+
+
+def is_counts(path: Path) -> bool:
+    """Whether this is a file that `save_counts` wrote, and not a table."""
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return COUNTS_MARK in (pq.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def text_format(file: Path) -> tuple[str, list[str]] | None:

@@ -2,76 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hero_eval.errors import HeroError, Problem, wrong
 from hero_eval.io.arrays import stored_plainly
+from hero_eval.io.tables import TABLES, InputTable, InputTables, gather, without_index
 from hero_eval.io.values import plain_text
 
-TABLES = ("labels", "gold", "items")
 
-# What dataframe libraries write for a row index that nobody asked to keep. It is no covariate.
-_INDEX_COLUMN = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-
-
-@dataclass(frozen=True)
-class Source:
-    """One input table, and how to speak of it."""
-
-    name: str
-    """"labels" for a dataframe, the path for a file: a call often reads several rounds, each with its labels.csv."""
-    table: Any
-    """A pyarrow Table."""
-    kind: str
-    """Where it came from: pandas, polars, pyarrow, duckdb or files."""
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The tables of a round. Those in `broken` were given but could not be read; `problems` say why."""
-
-    labels: Source | None
-    gold: Source | None
-    items: Source | None
-    broken: frozenset[str]
-    problems: tuple[Problem, ...]
-
-    def given(self) -> list[Source]:
-        return [source for source in (self.labels, self.gold, self.items) if source is not None]
-
-
-def from_frames(labels: Any, gold: Any, items: Any) -> Sources:
+def from_frames(labels: Any, gold: Any, items: Any) -> InputTables:
     """The dataframes that the caller gave as pyarrow tables, with the problems of all of them."""
-    sources: dict[str, Source] = {}
+    sources: dict[str, InputTable] = {}
     problems: list[Problem] = []
     broken: set[str] = set()
     for name, frame in zip(TABLES, (labels, gold, items), strict=True):
         if frame is None and name != "labels":
             continue
         try:
-            sources[name] = to_source(name, frame)
+            sources[name] = to_input_table(name, frame)
         except HeroError as error:
             problems += error.problems
             broken.add(name)
     return gather(sources, broken, problems)
 
 
-def gather(sources: Mapping[str, Source], broken: Collection[str], problems: Sequence[Problem]) -> Sources:
-    """The tables by name as `Sources`."""
-    return Sources(
-        labels=sources.get("labels"),
-        gold=sources.get("gold"),
-        items=sources.get("items"),
-        broken=frozenset(broken),
-        problems=tuple(problems),
-    )
-
-
-def to_source(name: str, frame: Any) -> Source:
-    """One dataframe as a `Source`; InputError E117 if it is none."""
+def to_input_table(name: str, frame: Any) -> InputTable:
+    """One dataframe as a `InputTable`; InputError E117 if it is none."""
     import pyarrow as pa
 
     kind, table = "pyarrow", None
@@ -86,7 +42,7 @@ def to_source(name: str, frame: Any) -> Source:
     twice = sorted({column for column in table.column_names if table.column_names.count(column) > 1})
     if twice:
         raise wrong("E117", f"{name} has more than one column called {twice[0]!r}. Rename or drop all but one.")
-    return Source(name, simplified(name, without_index(table)), kind)
+    return InputTable(name, simplified(name, without_index(table)), kind)
 
 
 def simplified(name: str, table: Any) -> Any:
@@ -111,11 +67,6 @@ def check_text(what: str, text: str, code: str = "E106") -> None:
     except UnicodeEncodeError:
         message = f"{what}, {text[:60]!r}, holds half of a surrogate pair, which is no character. Write it as Unicode."
         raise wrong(code, message) from None
-
-
-def without_index(table: Any) -> Any:
-    """The table without row numbers that an export left behind."""
-    return table.select([column for column in table.column_names if not _INDEX_COLUMN.fullmatch(column)])
 
 
 def _through_narwhals(name: str, frame: Any) -> tuple[str, Any]:

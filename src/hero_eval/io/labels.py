@@ -1,4 +1,4 @@
-"""The labels table: read, then sorted and without duplicates."""
+"""Labels and gold as codes: labels sorted and without duplicates, gold from its own table or from another one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.io.answers import Answers, outside_classes
-from hero_eval.io.arrays import Coded, Codes
-from hero_eval.io.columns import Named
-from hero_eval.io.ids import read_answers, read_ids
-from hero_eval.io.read_options import Options
+from hero_eval.io.arrays import Coded, Codes, settle
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import Named, positions, read_answers, read_ids
 from hero_eval.io.values import count_of
 
 
@@ -34,12 +33,12 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Counted:
+class SortedLabels:
     """Labels sorted by (item, labeler) without duplicates, in the index spaces of the round."""
 
     item_ids: Any
-    """The labelled items, sorted: a pyarrow array."""
-    unlabelled: Any
+    """The labeled items, sorted: a pyarrow array."""
+    unlabeled: Any
     """Items of the labels table that have no label."""
     labelers: tuple[str, ...]
     item: Codes
@@ -48,7 +47,7 @@ class Counted:
     duplicates: int
 
 
-def read_labels(table: Named | None, options: Options, problems: list[Problem]) -> Labels | None:
+def read_labels(table: Named | None, options: ReadOptions, problems: list[Problem]) -> Labels | None:
     """The rows of the labels table, or None if nothing can be made of them. E107 and E119 are reported."""
     if table is None or not table.n_rows:
         return None
@@ -66,7 +65,7 @@ def read_labels(table: Named | None, options: Options, problems: list[Problem]) 
     return labels if labels.usable.any() else None
 
 
-def count_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> Counted:
+def settle_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> SortedLabels:
     """Labels in the round's index spaces, sorted and distinct. E109 and E108 are reported."""
     outside_classes(labels.table, labels.items, labels.labelers, labels.answers, answers, problems)
     usable = labels.usable
@@ -86,9 +85,9 @@ def count_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> C
         example = (item_ids[int(item[clash[0]])].as_py(), names[int(labeler[clash[0]])])
         problems.append(_clash_problem(labels, pairs, *example))
     fresh = np.append(True, ~same)
-    return Counted(
+    return SortedLabels(
         item_ids=item_ids,
-        unlabelled=labels.items.texts.filter(~item_seen),
+        unlabeled=labels.items.texts.filter(~item_seen),
         labelers=names,
         item=item[fresh],
         labeler=labeler[fresh],
@@ -131,3 +130,57 @@ def _clash_problem(labels: Labels, pairs: int, item: str, labeler: str) -> Probl
         f"for example item {item!r}, labeler {labeler!r}: {said}. "
         "Keep one label for each item and labeler.",
     )
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A gold column as codes, row by row."""
+
+    table: Named
+    items: Coded
+    answers: Coded
+    borrowed: bool
+    """Whether the column is one of the labels or items, where repetition means nothing."""
+
+
+def read_gold(table: Named, options: ReadOptions, problems: list[Problem], *, borrowed: bool = False) -> Gold | None:
+    """The gold column of a table. If `borrowed` from labels or items, their ids are checked elsewhere."""
+    if not table.n_rows:
+        return None
+    items = read_ids(table, "item", [] if borrowed else problems)
+    answers = read_answers(table, "gold", options, problems)
+    if items is None or answers is None:
+        return None
+    return Gold(table, items, answers, borrowed)
+
+
+def settle_gold(gold: Gold | None, answers: Answers, problems: list[Problem]) -> tuple[Codes, int]:
+    """Gold of each item of the gold table (-1 = none), and the number of duplicates; reports E109, E110."""
+    if gold is None:
+        return np.empty(0, np.int64), 0
+    outside_classes(gold.table, gold.items, None, gold.answers, answers, problems)
+    spoken = answers.of_gold(gold.answers.codes)
+    settled = settle(gold.items.codes, len(gold.items.texts), spoken)
+    if len(settled.clashes):
+        first = settled.clashes[0]
+        code = gold.items.codes[first]
+        said = gold.answers.codes[[settled.rows[code], first]]
+        count = len(np.unique(gold.items.codes[settled.clashes]))
+        problems.append(
+            Problem(
+                "E110",
+                f"{gold.table.name} has different gold for {count_of(count, 'item')}, for example item "
+                f"{gold.items.text(code)!r}: {' and '.join(repr(gold.answers.text(c)) for c in said)}. "
+                "Keep one gold value for each item.",
+            )
+        )
+    per_item = np.append(spoken, -1)[settled.rows]
+    spoken_rows = int(((spoken >= 0) & (gold.items.codes >= 0)).sum())
+    return per_item, 0 if gold.borrowed else spoken_rows - int((per_item >= 0).sum())
+
+
+def gold_of_items(gold: Gold | None, gold_answers: Codes, item_ids: Any) -> Codes:
+    """Gold of the labeled items, -1 = unknown."""
+    if gold is None:
+        return np.full(len(item_ids), -1, np.int64)
+    return np.append(gold_answers, -1)[positions(item_ids, gold.items.texts)]

@@ -11,7 +11,7 @@ from hero_eval.io.values import answer_text, canonical, fold, is_binary, plain_t
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadOptions:
     """The options of `Round` and `read_round`, checked as far as they can be without the tables."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -41,8 +41,8 @@ def make_options(
     text: str | None,
     name: str,
     missing: Sequence[Any] | None = None,
-) -> Options:
-    """Options from the arguments of a call. Unusable class names are E118, other unusable values E201."""
+) -> ReadOptions:
+    """ReadOptions from the arguments of a call. Unusable class names are E118, other unusable values E201."""
     problems: list[Problem] = []
     listed = _several("classes", classes, problems)
     texts = None if listed is None else tuple(_class_text(value) for value in listed)
@@ -55,7 +55,7 @@ def make_options(
     problems += [*of_classes, *of_positive, *of_missing]
     for what, values in (("covariates names", used), ("text is", (text,)), ("name is", (name,))):
         problems += _name_problems(what, values)
-    return Options(
+    return ReadOptions(
         columns=_mapping(columns, problems),
         classes=None if of_classes else texts,  # every label would be outside unusable classes
         positive=None if of_positive else chosen,

@@ -17,13 +17,19 @@ from hero_eval.errors import InputError, Problem
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
 from hero_eval.io.arrays import Codes
-from hero_eval.io.columns import Named, missing_columns, rename, unknown_mappings
-from hero_eval.io.describe import Described, check_named, describe
-from hero_eval.io.frames import Sources
-from hero_eval.io.gold import Gold, gold_of_items, read_gold, settle_gold
-from hero_eval.io.ids import positions, read_ids
-from hero_eval.io.labels import Counted, Labels, count_labels, read_labels
-from hero_eval.io.read_options import Options
+from hero_eval.io.items import Described, check_named, describe
+from hero_eval.io.labels import (
+    Gold,
+    Labels,
+    SortedLabels,
+    gold_of_items,
+    read_gold,
+    read_labels,
+    settle_gold,
+    settle_labels,
+)
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
 from hero_eval.io.values import count_of
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -65,7 +71,7 @@ class Tables:
     items: Named | None
 
 
-def parse_round(sources: Sources, options: Options) -> Contents:
+def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     """The contents of a round; InputError with all problems if there are any."""
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
@@ -80,35 +86,35 @@ def parse_round(sources: Sources, options: Options) -> Contents:
     )
     problems += misspelled(labels.table.column("label"), answers, labels.answers) if labels else []
     problems += misspelled(gold.table.column("gold"), answers, gold.answers, in_gold=True) if gold and labels else []
-    counted = count_labels(labels, answers, problems) if labels else None
+    settled = settle_labels(labels, answers, problems) if labels else None
     gold_answers, gold_duplicates = settle_gold(gold, answers, problems)
-    described = None if "items" in sources.broken else _describe(tables, labels, counted, options, problems)
-    aside = _check_ids(counted, gold, gold_answers, described, sources, problems)
-    if problems or labels is None or counted is None or sources.labels is None:
+    described = None if "items" in sources.broken else _describe(tables, labels, settled, options, problems)
+    aside = _check_ids(settled, gold, gold_answers, described, sources, problems)
+    if problems or labels is None or settled is None or sources.labels is None:
         raise InputError(problems)
     return Contents(
         name=options.name,
-        item_ids=np.array(counted.item_ids.to_numpy(zero_copy_only=False), np.object_),
-        labelers=counted.labelers,
+        item_ids=np.array(settled.item_ids.to_numpy(zero_copy_only=False), np.object_),
+        labelers=settled.labelers,
         values=answers.values,
-        label_item=counted.item,
-        label_labeler=counted.labeler,
-        label_answer=counted.answer,
-        gold=gold_of_items(gold, gold_answers, counted.item_ids),
+        label_item=settled.item,
+        label_labeler=settled.labeler,
+        label_answer=settled.answer,
+        gold=gold_of_items(gold, gold_answers, settled.item_ids),
         weight=described.weight if described else None,
         columns=described.columns if described else {},
         items_name=described.name if described else "items",
         classes_given=answers.classes,
         positive=answers.positive,
         notes=(
-            *_notes(labels, counted, gold_duplicates, described, aside),
+            *_notes(labels, settled, gold_duplicates, described, aside),
             *answer_notes(answers, labels.answers, gold.answers if gold else None),
         ),
         frame_kind=sources.labels.kind,
     )
 
 
-def _name_columns(sources: Sources, options: Options, problems: list[Problem]) -> Tables:
+def _name_columns(sources: InputTables, options: ReadOptions, problems: list[Problem]) -> Tables:
     """Tables under our names. Missing columns and empty tables are reported here."""
     wrong_mappings = {} if sources.broken else unknown_mappings(sources.given(), options.columns)
     problems += wrong_mappings.values()
@@ -125,7 +131,7 @@ def _name_columns(sources: Sources, options: Options, problems: list[Problem]) -
     return Tables(named.get("labels"), named.get("gold"), named.get("items"))
 
 
-def _find_gold(tables: Tables, options: Options, problems: list[Problem]) -> Gold | None:
+def _find_gold(tables: Tables, options: ReadOptions, problems: list[Problem]) -> Gold | None:
     """Gold from its own table, else from a `gold` column of the labels or of the items."""
     if tables.gold is not None:
         return read_gold(tables.gold, options, problems)
@@ -136,11 +142,11 @@ def _find_gold(tables: Tables, options: Options, problems: list[Problem]) -> Gol
 
 
 def _describe(
-    tables: Tables, labels: Labels | None, counted: Counted | None, options: Options, problems: list[Problem]
+    tables: Tables, labels: Labels | None, settled: SortedLabels | None, options: ReadOptions, problems: list[Problem]
 ) -> Described | None:
     """Item columns from the items table, else from the labels.
 
-    They are aligned with the labelled items; if the labels are unusable, with their own, so as to be checked.
+    They are aligned with the labeled items; if the labels are unusable, with their own, so as to be checked.
     """
     table = tables.items or tables.labels
     if table is None:
@@ -149,45 +155,45 @@ def _describe(
     described, item_ids = None, None
     ids = labels.items if labels and from_labels else read_ids(table, "item", [] if from_labels else problems)
     if ids is not None and table.n_rows:
-        item_ids = counted.item_ids if counted else ids.texts
+        item_ids = settled.item_ids if settled else ids.texts
         described = describe(table, ids, item_ids, from_labels=from_labels, options=options, problems=problems)
-    check_named(table, described, item_ids, counted.labelers if counted else None, options, problems)
+    check_named(table, described, item_ids, settled.labelers if settled else None, options, problems)
     return described
 
 
 def _check_ids(
-    counted: Counted | None,
+    settled: SortedLabels | None,
     gold: Gold | None,
     gold_answers: Codes,
     described: Described | None,
-    sources: Sources,
+    sources: InputTables,
     problems: list[Problem],
 ) -> list[str]:
     """The items to set aside because they have no labels. Ids that do not line up are E111."""
-    if counted is None:
+    if settled is None:
         return []
-    unlabelled = set(counted.unlabelled.to_pylist())
+    unlabeled = set(settled.unlabeled.to_pylist())
     in_items = described is not None and not described.from_labels
-    listed = unlabelled | set(described.others(counted.item_ids) if described and in_items else ())
+    listed = unlabeled | set(described.others(settled.item_ids) if described and in_items else ())
     if gold is not None and "items" not in sources.broken:
         away = gold.items.texts.filter(gold_answers >= 0)
-        away = away.filter(positions(away, counted.item_ids) < 0).to_pylist()
+        away = away.filter(positions(away, settled.item_ids) < 0).to_pylist()
         unknown = sorted(set(away) - listed)
         if unknown:
-            problems.append(_unknown_gold(gold.table.name, unknown, counted))
+            problems.append(_unknown_gold(gold.table.name, unknown, settled))
     if described and in_items:
-        strangers = sorted(listed - unlabelled)
-        lacking = counted.item_ids.filter(described.lacking).to_pylist()
+        strangers = sorted(listed - unlabeled)
+        lacking = settled.item_ids.filter(described.lacking).to_pylist()
         if strangers and lacking:
             problems.append(_misaligned_items(described, strangers, lacking))
     return sorted(listed)
 
 
-def _unknown_gold(table: str, unknown: Sequence[str], counted: Counted) -> Problem:
+def _unknown_gold(table: str, unknown: Sequence[str], settled: SortedLabels) -> Problem:
     return Problem(
         "E111",
         f"{table} has gold for {count_of(len(unknown), 'item')} without labels, for example {unknown[0]!r}; "
-        f"the labels have ids such as {str(counted.item_ids[0])!r}. Use the same ids in both, drop these "
+        f"the labels have ids such as {str(settled.item_ids[0])!r}. Use the same ids in both, drop these "
         "rows, or list the items in an items table.",
     )
 
@@ -202,11 +208,11 @@ def _misaligned_items(described: Described, strangers: Sequence[str], lacking: S
 
 
 def _notes(
-    labels: Labels, counted: Counted, gold_duplicates: int, described: Described | None, aside: list[str]
+    labels: Labels, settled: SortedLabels, gold_duplicates: int, described: Described | None, aside: list[str]
 ) -> tuple[Finding, ...]:
     notes = []
     by_table = {
-        "labels": counted.duplicates,
+        "labels": settled.duplicates,
         "gold": gold_duplicates,
         "items": described.duplicates if described else 0,
     }

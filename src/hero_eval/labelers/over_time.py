@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from hero_eval.classes import common_classes
 from hero_eval.errors import HeroError, unsupported
 from hero_eval.findings import Finding, name_some
-from hero_eval.labelers.reliability import Reliability, fit_reliability
+from hero_eval.labelers.fitting import fit_reliability
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.result_frames import Framed, checked_backend, to_frame
-from hero_eval.round import Round, common_classes
+from hero_eval.round import Round
 
 DRIFT_LEVEL = 0.05
 """How often somebody is flagged though nobody drifts."""

@@ -17,8 +17,10 @@ import numpy as np
 
 from hero_eval.findings import Finding
 from hero_eval.methods import hero3 as model_based
+from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.ppi import ppi_fit
-from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.methods.registry import GoldNeed, method
+from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
 _ACTION = "Nothing; name `ppi` or `hero3` to take one of them alone."
@@ -47,18 +49,18 @@ def mixture(first: Floats, second: Floats, beyond: float, gap: Floats, power: fl
     return Mixture(weight, (1.0 - weight) * math.sqrt(own) + weight * math.sqrt(off))
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: JointEvidence) -> Floats:
     return balanced(evidence).rates
 
 
 @method(
     "balanced",
     "hero3 and ppi on the current round's own gold, each counted for as much as that gold supports",
+    JointEvidence,
     rates,
-    needs=("current gold",),
-    takes=("all labelers", "current gold", "history"),
+    gold=GoldNeed.OWN,
 )
-def balanced(evidence: Evidence) -> Fit:
+def balanced(evidence: JointEvidence) -> Fit:
     by_model = model_based.hero3(evidence)
     assert by_model.levels is not None
     by_design = ppi_fit(evidence, by_model.levels)

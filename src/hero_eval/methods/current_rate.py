@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hero_eval.findings import Finding
-from hero_eval.methods.registry import Evidence, Fit
+from hero_eval.methods.evidence import CarriedEvidence
+from hero_eval.methods.result import Fit
 from hero_eval.model.history import HistoryFit
-from hero_eval.model.information import rates_gradient, rates_information
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats, Patterns
+from hero_eval.model.rate_derivatives import rates_gradient, rates_information
 from hero_eval.model.rates import Root, edge_point, relative_likelihood, scores, solve_rates
 
 
@@ -86,7 +87,7 @@ def carry_own(current: Patterns, learned: HistoryFit) -> Carried:
     return Carried(current, learned, likelihood, solve_rates(likelihood, current.counts), own=True)
 
 
-def carried_by(evidence: Evidence, learned: HistoryFit) -> Carried:
+def carried_by(evidence: CarriedEvidence, learned: HistoryFit) -> Carried:
     """The current round through what `learned` says: history's, or its own where there is none."""
     return (carry_own if evidence.history is None else carry)(evidence.current, learned)
 

@@ -6,7 +6,9 @@ import numpy as np
 
 from hero_eval.findings import Finding
 from hero_eval.methods.current_rate import unknown_finding, weak_finding
-from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.methods.evidence import LabelsOnly
+from hero_eval.methods.registry import method
+from hero_eval.methods.result import Fit
 from hero_eval.model.history import HistoryFit, fit_without_gold
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats
@@ -16,17 +18,17 @@ NOTHING_KNOWN = 0.5
 """A standard error of a rate, of which the range is 1 wide, from which on nothing is known of it."""
 
 
-def _fit(evidence: Evidence) -> HistoryFit:
-    return fit_without_gold(evidence.current_all, evidence.n_classes, evidence.em, evidence.progress)
+def _fit(evidence: LabelsOnly) -> HistoryFit:
+    return fit_without_gold(evidence.current, evidence.n_classes, evidence.em, evidence.progress)
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: LabelsOnly) -> Floats:
     return _fit(evidence).latent.class_weights()
 
 
-@method("dawid_skene", "Dawid and Skene's EM on the current round alone, without gold", rates)
-def dawid_skene(evidence: Evidence) -> Fit:
-    patterns = evidence.current_all
+@method("dawid_skene", "Dawid and Skene's EM on the current round alone, without gold", LabelsOnly, rates)
+def dawid_skene(evidence: LabelsOnly) -> Fit:
+    patterns = evidence.current
     fitted = _fit(evidence)
     found = fitted.latent.class_weights()
     likelihood = relative_likelihood(class_log_likelihood(patterns, fitted.latent))
@@ -52,7 +54,6 @@ def dawid_skene(evidence: Evidence) -> Fit:
         None,
         known,
         on_edge=on_edge,
-        on_all=True,
         report=fitted.report,
         findings=(finding, *found_weak),
     )

@@ -6,14 +6,23 @@ Without a history that has gold, the rows are those of the current round that ha
 from __future__ import annotations
 
 from hero_eval.methods.current_rate import carried_by, carried_fit
-from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.methods.evidence import CarriedEvidence
+from hero_eval.methods.registry import GoldNeed, method
+from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: CarriedEvidence) -> Floats:
     return carried_by(evidence, evidence.gold_only).root.rates
 
 
-@method("gold_proportion", "reliabilities from history's gold rows alone, smoothed", rates, needs=("gold",))
-def gold_proportion(evidence: Evidence) -> Fit:
+@method(
+    "gold_proportion",
+    "reliabilities from history's gold rows alone, smoothed",
+    CarriedEvidence,
+    rates,
+    gold=GoldNeed.EITHER,
+    by_gold_rows=True,
+)
+def gold_proportion(evidence: CarriedEvidence) -> Fit:
     return carried_fit(carried_by(evidence, evidence.gold_only))

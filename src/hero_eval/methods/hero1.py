@@ -7,14 +7,23 @@ history that has gold, the current round's own gold anchors the EM on that round
 from __future__ import annotations
 
 from hero_eval.methods.current_rate import carried_by, carried_fit
-from hero_eval.methods.registry import Evidence, Fit, method
+from hero_eval.methods.evidence import CarriedEvidence
+from hero_eval.methods.registry import GoldNeed, method
+from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: CarriedEvidence) -> Floats:
     return carried_by(evidence, evidence.anchored).root.rates
 
 
-@method("hero1", "anchored EM on history, carried to the current round", rates, needs=("gold",))
-def hero1(evidence: Evidence) -> Fit:
+@method(
+    "hero1",
+    "anchored EM on history, carried to the current round",
+    CarriedEvidence,
+    rates,
+    gold=GoldNeed.EITHER,
+    anchored=True,
+)
+def hero1(evidence: CarriedEvidence) -> Fit:
     return carried_fit(carried_by(evidence, evidence.anchored))

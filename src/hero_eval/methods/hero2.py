@@ -7,17 +7,21 @@ and, in history, by its part in the reliabilities and in the historical mean.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hero_eval.findings import Finding
 from hero_eval.methods.current_rate import Carried, carry, fit_findings, tilt_gradient
+from hero_eval.methods.evidence import CountedCovariates, CovariateColumns, CovariateEvidence
 from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
 from hero_eval.methods.hero2_findings import Dropped, Shift, dropped_findings, moved_covariates, value_findings
-from hero_eval.methods.registry import CountedCovariates, CovariateColumns, Evidence, Fit, method
+from hero_eval.methods.registry import CovariateUse, GoldNeed, method
+from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import Root, edge_point, solve_rates
 from hero_eval.model.regression import FEW, Control, Covariates, fit_control, mean_shift, prepare
 
 
-def _tilted(evidence: Evidence) -> tuple[Carried, Covariates, Control, Root]:
+def _tilted(evidence: CovariateEvidence) -> tuple[Carried, Covariates, Control, Root]:
     """HERO-1, the covariates, their regression, and the root of the tilted score."""
     carried = carry(evidence.current, evidence.anchored)
     ready = ready_covariates(evidence)
@@ -26,17 +30,25 @@ def _tilted(evidence: Evidence) -> tuple[Carried, Covariates, Control, Root]:
     return carried, ready, control, solve_rates(carried.likelihood, evidence.current.counts, control.tilt)
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: CovariateEvidence) -> Floats:
     if evidence.counted is not None:
         return counted_tilt(evidence, evidence.counted, counted_penalty(evidence)).root.rates
     return _tilted(evidence)[3].rates
 
 
-@method("hero2", "HERO-1 sharpened by covariates that both rounds share", rates, needs=("history gold", "covariates"))
-def hero2(evidence: Evidence) -> Fit:
+@method(
+    "hero2",
+    "HERO-1 sharpened by covariates that both rounds share",
+    CovariateEvidence,
+    rates,
+    gold=GoldNeed.HISTORY,
+    covariates=CovariateUse.ALWAYS,
+    anchored=True,
+)
+def hero2(evidence: CovariateEvidence) -> Fit:
     if evidence.counted is not None:
         return _on_counts(evidence, evidence.counted)
-    columns = evidence.covariates
+    columns = evidence.columns
     assert columns is not None
     carried, ready, control, root = _tilted(evidence)
     edge = root.touches_edge(evidence.current.total)
@@ -51,11 +63,11 @@ def hero2(evidence: Evidence) -> Fit:
         by_mean=by_mean,
         on_edge=edge,
         report=carried.learned.report,
-        findings=(*fit_findings(carried), *_covariate_findings(columns, ready, control, evidence, _penalty(evidence))),
+        findings=(*fit_findings(carried), *_covariate_findings(carried, ready, control, evidence)),
     )
 
 
-def _on_counts(evidence: Evidence, counted: CountedCovariates) -> Fit:
+def _on_counts(evidence: CovariateEvidence, counted: CountedCovariates) -> Fit:
     """The same from sums of the covariates by answer pattern; influences are then factors of their sums of squares."""
     asked = counted_penalty(evidence)
     tilt = counted_tilt(evidence, counted, asked)
@@ -82,31 +94,35 @@ def _on_counts(evidence: Evidence, counted: CountedCovariates) -> Fit:
     )
 
 
-def counted_penalty(evidence: Evidence) -> float | None:
+def counted_penalty(evidence: CovariateEvidence) -> float | None:
     """As `_penalty`, without texts, which are not counted."""
     assert evidence.counted is not None
     few = evidence.current.n_items >= FEW * len(evidence.counted.names)
     return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
 
 
-def counted_shift(evidence: Evidence, level: float) -> Shift | None:
-    """`covariate_shift` for counted covariates."""
-    assert evidence.counted is not None
-    ready = prepare_counts(evidence, evidence.counted, drop_collinear=counted_penalty(evidence) == 0.0)
-    return moved_covariates(evidence.counted.names, ready.kept, ready.shift, level)
+def moved_means(evidence: CovariateEvidence, level: float) -> Shift | None:
+    """Covariates whose means moved between the rounds by more than chance allows (`level` over all of them)."""
+    if evidence.counted is not None:
+        ready = prepare_counts(evidence, evidence.counted, drop_collinear=counted_penalty(evidence) == 0.0)
+        return moved_covariates(evidence.counted.names, ready.kept, ready.shift, level)
+    assert evidence.columns is not None
+    assert evidence.history is not None
+    weights = evidence.current.item_weight, evidence.history.item_weight
+    return covariate_shift(evidence.columns, ready_covariates(evidence), *weights, level)
 
 
-def _penalty(evidence: Evidence) -> float | None:
+def _penalty(evidence: CovariateEvidence) -> float | None:
     """The penalty given; none for a few covariates; None, to be chosen by cross-validation, for many or for text."""
-    assert evidence.covariates is not None
-    columns = evidence.covariates
+    assert evidence.columns is not None
+    columns = evidence.columns
     few = evidence.current.n_items >= FEW * len(columns.names) and not columns.common_scale.any()
     return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
 
 
-def ready_covariates(evidence: Evidence) -> Covariates:
+def ready_covariates(evidence: CovariateEvidence) -> Covariates:
     """Centred, scaled and cleaned covariates of both rounds."""
-    columns, history = evidence.covariates, evidence.history
+    columns, history = evidence.columns, evidence.history
     assert columns is not None
     assert history is not None
     return prepare(
@@ -120,7 +136,7 @@ def ready_covariates(evidence: Evidence) -> Covariates:
 
 
 def _influences(
-    evidence: Evidence, carried: Carried, ready: Covariates, control: Control, at: Floats
+    evidence: CovariateEvidence, carried: Carried, ready: Covariates, control: Control, at: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Influence of current items (n, K-1), of history items (N, K-1) by the reliabilities and by the covariates' mean,
     and the paper's, with all but scores known."""
@@ -149,7 +165,7 @@ def _influences(
     return current, by_reliability, _mean_influence(evidence, ready, control) @ inverse, paper
 
 
-def _mean_influence(evidence: Evidence, ready: Covariates, control: Control) -> Floats:
+def _mean_influence(evidence: CovariateEvidence, ready: Covariates, control: Control) -> Floats:
     """History items' pull on the historical mean, and by it on the score equation (N, K-1)."""
     assert evidence.history is not None
     weight = evidence.history.item_weight[:, None]
@@ -160,17 +176,28 @@ def _mean_influence(evidence: Evidence, ready: Covariates, control: Control) -> 
 
 
 def _covariate_findings(
-    columns: CovariateColumns, ready: Covariates, control: Control, evidence: Evidence, asked: float | None
+    carried: Carried, ready: Covariates, control: Control, evidence: CovariateEvidence
 ) -> list[Finding]:
+    columns = evidence.columns
+    assert columns is not None
     found = dropped_findings(columns.names, Dropped(ready.kept, ready.constant, ready.collinear, ready.absent))
     if not ready.kept:
         return found
     in_history = ready.history_seen if columns.in_scope is None else ready.history_seen[columns.in_scope]
     missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(in_history.mean())
-    found += value_findings(missing, control.penalty, control.n_effective, asked)
+    found += value_findings(missing, control.penalty, control.n_effective, _penalty(evidence))
     assert evidence.history is not None
     shift = covariate_shift(columns, ready, evidence.current.item_weight, evidence.history.item_weight)
-    return found if shift is None else [*found, shift.carried()]
+    return found if shift is None else [*found, _beside_hero1(shift, carried, evidence)]
+
+
+def _beside_hero1(shift: Shift, carried: Carried, evidence: CovariateEvidence) -> Finding:
+    """HERO-2 keeps its number where a covariate moved; the finding gets HERO-1's beside it."""
+    instead = dict(zip(evidence.classes, carried.root.rates.tolist(), strict=True))
+    shown = ", ".join(f"{rate:.4f} of {name!r}" for name, rate in list(instead.items())[1:])
+    action = f"Trust `hero1` more, which says {shown}; or leave `method` out: the default does not rest on these means."
+    told = shift.carried()
+    return replace(told, action=action, data={**told.data, "hero1": instead})
 
 
 def covariate_shift(

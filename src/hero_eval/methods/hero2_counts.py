@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hero_eval.methods.current_rate import Carried, carry, tilt_gradient
-from hero_eval.methods.registry import CountedCovariates, Evidence
+from hero_eval.methods.evidence import CountedCovariates, CovariateEvidence
 from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats
 from hero_eval.model.rates import Root, solve_rates
@@ -51,7 +51,7 @@ class Tilt:
     root: Root
 
 
-def prepare_counts(evidence: Evidence, counted: CountedCovariates, *, drop_collinear: bool) -> Ready:
+def prepare_counts(evidence: CovariateEvidence, counted: CountedCovariates, *, drop_collinear: bool) -> Ready:
     """Centre at the historical mean, scale; drop what carries nothing (constant) or nothing new (collinear)."""
     here = counted.current
     past = counted.history.moved(here.centre, here.scale)
@@ -123,7 +123,7 @@ def _mean_shift(here: Moments, past: Moments, ready: Ready) -> Floats:
     return shift
 
 
-def counted_tilt(evidence: Evidence, counted: CountedCovariates, penalty: float | None) -> Tilt:
+def counted_tilt(evidence: CovariateEvidence, counted: CountedCovariates, penalty: float | None) -> Tilt:
     carried = carry(evidence.current, evidence.anchored)
     ready = prepare_counts(evidence, counted, drop_collinear=penalty == 0.0)
     total, counts = evidence.current.total, evidence.current.counts
@@ -137,7 +137,7 @@ def counted_tilt(evidence: Evidence, counted: CountedCovariates, penalty: float 
 
 
 def counted_influences(
-    evidence: Evidence, counted: CountedCovariates, tilt: Tilt, at: Floats
+    evidence: CovariateEvidence, counted: CountedCovariates, tilt: Tilt, at: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Factors (K-1, K-1) of the sums of squared influences: of current, of history, and of current in the paper's way.
 
@@ -182,7 +182,7 @@ def _sum_of_squares(
     return out
 
 
-def _paper_squares(evidence: Evidence, counted: CountedCovariates, tilt: Tilt, direct: Floats) -> Floats:
+def _paper_squares(evidence: CovariateEvidence, counted: CountedCovariates, tilt: Tilt, direct: Floats) -> Floats:
     """(K-1, K-1) sum of w^2 of the scores less their regression, taken as known."""
     ready, gamma, here = tilt.ready, tilt.ridge.gamma, counted.current
     base = direct + ready.mean @ gamma
@@ -195,7 +195,7 @@ def _paper_squares(evidence: Evidence, counted: CountedCovariates, tilt: Tilt, d
 
 
 def _history_factor(
-    evidence: Evidence, counted: CountedCovariates, tilt: Tilt, gradient: Floats, inverse: Floats
+    evidence: CovariateEvidence, counted: CountedCovariates, tilt: Tilt, gradient: Floats, inverse: Floats
 ) -> Floats:
     """History items pull on the reliabilities, by their row, and on the historical mean, by their covariates."""
     information, ready = tilt.carried.learned.information, tilt.ready

@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from hero_eval.findings import Finding
+from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.hero3 import fitted_levels
-from hero_eval.methods.registry import Evidence, Fit, method
-from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.methods.registry import GoldNeed, method
+from hero_eval.methods.result import Fit
+from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.prediction_powered import Powered, left_out, powered_mean
 from hero_eval.model.rates import EDGE_ITEMS, edge_point
@@ -31,15 +33,13 @@ def predictions(levels: LevelFit, n_history: int) -> tuple[Floats, Ints]:
     return shares[here], rows.patterns.gold[here]
 
 
-def powered(evidence: Evidence, levels: LevelFit) -> Powered:
+def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     """The prediction-powered rates by a fit of HERO-3's model."""
-    wide = evidence.wide
-    assert wide is not None
-    foreseen, gold = predictions(levels, wide.n_history)
-    return powered_mean(foreseen, gold, evidence.current_all.item_weight, wide.current.item_weight)
+    foreseen, gold = predictions(levels, evidence.n_history)
+    return powered_mean(foreseen, gold, evidence.unrouted.item_weight, evidence.current.item_weight)
 
 
-def ppi_fit(evidence: Evidence, levels: LevelFit) -> Fit:
+def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
     """PPI's rates and influences, by a fit of HERO-3's model that may have been made for something else."""
     found = powered(evidence, levels)
     rates = _on_simplex(found.rates)
@@ -58,7 +58,6 @@ def ppi_fit(evidence: Evidence, levels: LevelFit) -> Fit:
         history=None,
         paper=found.influence[:, 1:],
         on_edge=edge,
-        on_all=True,
         report=levels.report,
         findings=(Finding("F320", said, {"power": found.power, "gold": n_gold, "worth": found.worth}),),
         levels=levels,
@@ -73,16 +72,16 @@ def _on_simplex(rates: Floats) -> Floats:
     return out
 
 
-def rates(evidence: Evidence) -> Floats:
+def rates(evidence: JointEvidence) -> Floats:
     return _on_simplex(powered(evidence, fitted_levels(evidence)).rates)
 
 
 @method(
     "ppi",
     "The mean of the current round's gold, sharpened by what labels predict; rests on gold being random alone",
+    JointEvidence,
     rates,
-    needs=("current gold",),
-    takes=("all labelers", "current gold", "history"),
+    gold=GoldNeed.OWN,
 )
-def ppi(evidence: Evidence) -> Fit:
+def ppi(evidence: JointEvidence) -> Fit:
     return ppi_fit(evidence, fitted_levels(evidence))

@@ -1,6 +1,6 @@
 """Stage A: anchored EM, plain as in the paper or accelerated, on pattern counts.
 
-The M-step is the exact maximiser under the clipping bound, so each step raises (never lowers) the likelihood that
+The M-step is the exact maximizer under the clipping bound, so each step raises (never lowers) the likelihood that
 `latent.posterior` reports. Acceleration (SQUAREM: a squared extrapolation of two steps) is taken only where it does
 not lower that likelihood, so the sequence of accepted points still climbs, to the same maximum.
 """
@@ -19,13 +19,20 @@ from hero_eval.model.patterns import Floats, Patterns, dot
 Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
 
-_FIRST_REACH = 4.0
+_FIRST_LENGTH = 4.0
+"""The longest first extrapolation, in EM steps (SQUAREM's usual 4; it grows where extrapolations pay). It changes the
+way to the maximum, not the maximum. Doubled, a few more extrapolations are refused (reasoned)."""
 MANY_NUMBERS = 4_000
-"""Probabilities in a fit, above which it rests when the likelihood does: a thousand labelers of two classes."""
+"""Probabilities in a fit, above which it rests when the likelihood does: a thousand labelers of two classes. Doubled,
+fits of one to two thousand labelers take many more steps for digits that nobody sees (reasoned)."""
 LEAST_GAIN = 1e-9
-"""Of log-likelihood, for each of them."""
+"""Of log-likelihood, for each of them: see `EMOptions`. Doubled, rates of such fits are off by up to 1.4 times as much,
+still far below their standard errors (reasoned)."""
 _GAIN_ROUNDS = 10
-MANY_LABELS = 300_000  # in patterns, from which on the compiled kernel pays for its start
+"""Over which that gain is taken. Doubled, such fits take ten rounds more (reasoned)."""
+MANY_LABELS = 300_000
+"""In patterns, from which on the compiled kernel pays for its start. It bounds time only; sums differ in their last
+digits (reasoned)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class EMOptions:
 
     `step_tolerance` bounds the largest change of any probability in a step; None (the paper's rule) leaves it out.
     In a fit of more than MANY_NUMBERS probabilities there is always some labeler of few labels that still creeps along
-    a flat likelihood. Such a fit also rests when its last ten rounds (two steps and a leap) raised the log-likelihood
+    a flat likelihood. Such a fit also rests when its last ten rounds (three steps each) raised the log-likelihood
     by less than LEAST_GAIN for each probability: where d is still to be gained, no smooth function of the parameters
     is further from its value at the maximum than sqrt(2 d) of its standard errors.
     `plain_steps` are taken before any acceleration: without gold there are several maxima, and the one to end at is
@@ -107,7 +114,7 @@ def vote_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
         np.full((patterns.n_labelers, patterns.n_answers, n_classes), 1.0 / patterns.n_answers),
         np.arange(n_classes),
     )
-    return maximise(patterns, shares, first, clip)
+    return m_step(patterns, shares, first, clip)
 
 
 def vote_counts(patterns: Patterns, n_classes: int) -> Floats:
@@ -116,7 +123,7 @@ def vote_counts(patterns: Patterns, n_classes: int) -> Floats:
     return patterns.from_cells(to_answer)
 
 
-def maximise(patterns: Patterns, post: Floats, old: Latent, clip: float, pseudo: Floats | None = None) -> Latent:
+def m_step(patterns: Patterns, post: Floats, old: Latent, clip: float, pseudo: Floats | None = None) -> Latent:
     """M-step of Algorithm 1: class weights over all rows, answers by expected counts, both kept off 0 and 1.
 
     `pseudo` (J, L, S) are answers that a prior adds to those seen.
@@ -161,19 +168,19 @@ def run_em(
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
-        cells, states, height = expect(at)
+        cells, states, log_likelihood = expect(at)
         if pseudo is not None:
             cells = cells + pseudo
-            height += float((pseudo * np.log(at.answers)).sum())
+            log_likelihood += float((pseudo * np.log(at.answers)).sum())
         answers = shares(cells, at, options.clip)
-        return _vector(Latent(floored_shares(states, options.clip, axis=0), answers, at.state_class)), height
+        return _vector(Latent(floored_shares(states, options.clip, axis=0), answers, at.state_class)), log_likelihood
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
         weights = floored_shares(moved.weights, options.clip, axis=0)
         return np.concatenate([weights, shares(moved.answers, moved, options.clip).ravel()])
 
-    found, report = climb(step, within, _vector(start), options, progress)
+    found, report = run_accelerated_em(step, within, _vector(start), options, progress)
     return of(found), report
 
 
@@ -201,7 +208,7 @@ def _vector(point: Latent) -> Floats:
     return np.concatenate([point.weights, point.answers.ravel()])
 
 
-def climb(
+def run_accelerated_em(
     step: Callable[[Floats], tuple[Floats, float]],
     within: Callable[[Floats], Floats],
     start: Floats,
@@ -212,10 +219,10 @@ def climb(
 
     `step` gives the image of a point and the likelihood AT the point; `within` brings an extrapolated point back into
     the parameter space. Points are vectors of probabilities: near a bound their steps shrink, so that one such does
-    not rule the length of a leap.
+    not rule the length of an extrapolation.
     """
     path: list[float] = []
-    at, n_steps, change, reach = start, 1, np.inf, _FIRST_REACH
+    at, n_steps, change, longest = start, 1, np.inf, _FIRST_LENGTH
     ahead, likelihood = step(at)
     while n_steps < options.max_steps:
         path.append(likelihood)
@@ -227,17 +234,17 @@ def climb(
         if change < options.tolerance and (_small_step(at, ahead, options) or _flat(path, next_likelihood, len(at))):
             path.append(next_likelihood)
             return ahead, EMReport(n_steps, change, True, next_likelihood, tuple(path))
-        leaping = options.accelerate and options.plain_steps < n_steps < options.max_steps
-        leapt, reach = _leap(at, ahead, further, reach) if leaping else (None, reach)
+        extrapolates = options.accelerate and options.plain_steps < n_steps < options.max_steps
+        extrapolated, longest = _squarem(at, ahead, further, longest) if extrapolates else (None, longest)
         at, ahead, likelihood = ahead, further, next_likelihood
-        if leapt is not None:
-            leapt = within(leapt)
-            image, reached = step(leapt)
+        if extrapolated is not None:
+            extrapolated = within(extrapolated)
+            image, gained = step(extrapolated)
             n_steps += 1
-            if reached >= next_likelihood:
-                at, ahead, likelihood = leapt, image, reached
+            if gained >= next_likelihood:
+                at, ahead, likelihood = extrapolated, image, gained
             else:
-                reach = max(_FIRST_REACH, reach / 8)
+                longest = max(_FIRST_LENGTH, longest / 8)
     return at, EMReport(n_steps, float(change), False, likelihood, tuple(path))
 
 
@@ -252,8 +259,8 @@ def _flat(path: list[float], likelihood: float, size: int) -> bool:
     return likelihood - path[-_GAIN_ROUNDS] < max(LEAST_GAIN * size, 1e-14 * abs(likelihood))
 
 
-def _leap(first: Floats, second: Floats, third: Floats, reach: float) -> tuple[Floats | None, float]:
-    """The squared extrapolation of two EM steps, no longer than `reach`, and the reach for the next one.
+def _squarem(first: Floats, second: Floats, third: Floats, longest: float) -> tuple[Floats | None, float]:
+    """The squared extrapolation of two EM steps, no longer than `longest`, and the longest for the next one.
 
     None where the steps do not slow down, so that there is nothing to gain.
     """
@@ -263,11 +270,11 @@ def _leap(first: Floats, second: Floats, third: Floats, reach: float) -> tuple[F
     size = math.sqrt(dot(bend, bend))
     length = math.sqrt(dot(move, move)) / size if size > 0 else 1.0
     if length <= 1.0:
-        return None, reach
-    if length >= reach:
-        length, reach = reach, 4.0 * reach
+        return None, longest
+    if length >= longest:
+        length, longest = longest, 4.0 * longest
     move *= 2 * length
     bend *= length**2
     move += bend
     move += first
-    return move, reach
+    return move, longest

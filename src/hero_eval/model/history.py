@@ -68,7 +68,7 @@ def pooled_answers(patterns: Patterns, latent: Latent) -> Floats:
 def fit_without_gold(
     patterns: Patterns, n_classes: int, options: EMOptions, progress: Progress | None = None
 ) -> HistoryFit:
-    """Dawid and Skene's EM: the same climb with no anchor, started from the votes."""
+    """Dawid and Skene's EM: the same EM with no anchor, started from the votes."""
     blind = replace(patterns, gold=np.full_like(patterns.gold, -1))
     slow_first = replace(options, plain_steps=60)
     latent, report = run_em(blind, vote_start(blind, n_classes, options.clip), slow_first, progress)

@@ -1,152 +1,48 @@
-"""How much each item moves a fit: scores, observed information, and the way from reliabilities to class rates.
+"""How much each item moves a fit of history: scores and the observed information of its parameters.
 
-Coordinates. Every probability vector (state weights; one labeler's answers in one state) has logits against its
-largest entry, which is the reference; entries at the clipping bound are held there and have no coordinate. The
-parameter vector is the weights' logits (S-1), then for each state the answers' logits (J * (L-1)).
-
-For a fit that maximises the sum of log-likelihoods, item i moves the parameters by  H^-1 s_i  (H the observed
-information, s_i the item's score); the rates move by  I^-1 psi_i  directly and by  I^-1 (d mean psi / d parameters)
-through the reliabilities (I the mean of psi psi'). Stacking both gives each item's influence on the rate, and with it
-every standard error, difference and ratio.
-Shapes: P patterns, J labelers, L answers, S states, K classes, p free parameters.
+For a fit that maximizes the sum of log-likelihoods, item i moves the parameters by  H^-1 s_i  (H the observed
+information, s_i the item's score), in the free logits of `coordinates`. What that does to the current rates is in
+`rate_derivatives`; stacking both gives each item's influence on the rate, and with it every standard error, difference
+and ratio. The paper's mu, alpha_j and beta_j are entries of the model's probabilities (`latent`).
+Shapes: P patterns, J labelers, L answers, S states, C cells (a labeler's answer each), p free parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
+from hero_eval.model.conjugate_gradients import DENSE_LIMIT, conjugate_gradients
+from hero_eval.model.coordinates import along_logits, coordinates, slope_matrices, to_logits
 from hero_eval.model.em import takes_kernel
-from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, posterior, state_barrier
-from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, dot, sum_by
-from hero_eval.model.rates import scores
+from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
+from hero_eval.model.patterns import Bools, Floats, Patterns
 
-DENSE_LIMIT = 2_500
-_AT_BOUND = 1.0 + 1e-6
 _SPECTRUM_LIMIT = 400
-_WEAK_SHARE = 1e-4  # of the information that seeing all states would give
-_LEAST_SEEN = 1e-3  # expected labels (times share and counter-share) behind a parameter that is worth a thought
-_LEAST_KEPT = 1e-3  # of that information, in what is nearly the inverse
-_RESTS = np.inf, 1e-4, 1e-5, 1e-6  # largest steps of a labeler at rest, each tried where none before gave a solution
-_LEAST_REST, _SETTLED, _LATELY, _MOST_PRODUCTS = 1e-10, 1e-11, 8, 5_000
-Map = Callable[[Floats], Floats]
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """The derivative of every log-probability in its logits, and which logits are free.
-
-    weight_slopes (S, S-1); answer_slopes (J, L, L-1, S): d log answers[j, m, s] / d logit c of (j, s);
-    free (S-1 + S*J*(L-1),).
-    """
-
-    weight_slopes: Floats
-    answer_slopes: Floats
-    free: Bools
-
-    @property
-    def n_free(self) -> int:
-        return int(self.free.sum())
-
-    def unpack(self, values: Floats) -> tuple[Floats, Floats]:
-        """A free vector (p,) as (S-1,) and (J*(L-1), S), zero where held."""
-        full = np.zeros(len(self.free))
-        full[self.free] = values
-        n_states = self.weight_slopes.shape[0]
-        return full[: n_states - 1], full[n_states - 1 :].reshape(n_states, -1).T
-
-    def pack(self, weights: Floats, answers: Floats) -> Floats:
-        """(S-1, ...) and (J*(L-1), S, ...) as free vectors (p, ...)."""
-        trailing = weights.shape[1:]
-        flat = np.moveaxis(answers, 0, 1).reshape(-1, *trailing)
-        out: Floats = np.concatenate([weights, flat])[self.free]
-        return out
-
-
-def coordinates(latent: Latent, clip: float) -> Coordinates:
-    """Logit coordinates at this point."""
-    weight_slopes, weight_free = _slopes(latent.weights[None, :, None], clip)
-    answer_slopes, answer_free = _slopes(latent.answers, clip)
-    free = np.concatenate([weight_free[0, :, 0], np.moveaxis(answer_free, 2, 0).ravel()])
-    return Coordinates(weight_slopes[0, :, :, 0], answer_slopes, free)
-
-
-def _slopes(shares: Floats, clip: float) -> tuple[Floats, Bools]:
-    """For shares (J, L, S) along axis 1: slopes (J, L, L-1, S) of the log shares and free (J, L-1, S)."""
-    n_rows, n_entries, n_states = shares.shape
-    held = shares <= clip * _AT_BOUND
-    room = 1.0 - np.where(held, shares, 0.0).sum(axis=1, keepdims=True)
-    inner = np.where(held, 0.0, shares / room)
-    # a two-way share at 1 - clip leaves only its reference free: no coordinate
-    reference = shares.argmax(axis=1)
-    others = _other_entries(reference, n_entries)  # (J, L-1, S): entry number of each coordinate
-    slopes = np.zeros((n_rows, n_entries, n_entries - 1, n_states))
-    picked = np.take_along_axis(inner, others, axis=1)  # (J, L-1, S)
-    for entry in range(n_entries):
-        own = (others == entry).astype(float)
-        slopes[:, entry] = np.where(held[:, entry, None, :], 0.0, own - picked)
-    free = ~np.take_along_axis(held, others, axis=1)
-    slopes *= free[:, None]
-    return slopes, free
-
-
-def _other_entries(reference: Ints, n_entries: int) -> Ints:
-    """(J, L-1, S): the entries that are not the reference, in order."""
-    grid = np.arange(n_entries - 1)[None, :, None]
-    return grid + (grid >= reference[:, None, :])
-
-
-def slope_matrices(patterns: Patterns, at: Coordinates) -> list[Any]:
-    """For each state the (P, J*(L-1)) derivative of log P(answers | state) in its logits, sparse unless small."""
-    if patterns.is_small:
-        cells = patterns.dense_cells
-        by_state = np.moveaxis(at.answer_slopes, 3, 0)  # (S, J, L, L-1)
-        if patterns.n_answers == 2:
-            return [cells[:, :, 0] * of[:, 0, 0] + cells[:, :, 1] * of[:, 1, 0] for of in by_state]
-        return [np.einsum("pjl,jlc->pjc", cells, of).reshape(patterns.n_rows, -1) for of in by_state]
-    _, labeler, answer = patterns.entries
-    width = patterns.n_answers - 1
-    shape = (patterns.n_rows, patterns.n_labelers * width)
-    indptr = patterns.cells.indptr * width
-    columns = (labeler[:, None] * width + np.arange(width)[None, :]).ravel()
-    return [
-        sparse.csr_array((at.answer_slopes[labeler, answer, :, s].ravel(), columns, indptr), shape=shape)
-        for s in range(at.answer_slopes.shape[3])
-    ]
-
-
-def pair_sums(patterns: Patterns, row_values: Floats) -> Floats:
-    """(C, C): values of rows, added up over the rows in which two cells meet."""
-    size = int(patterns.cells.shape[1])
-    out = np.zeros((size, size))
-    if takes_kernel(patterns):
-        from hero_eval.model.kernel import add_pairs  # compiled code, which small data need not load
-
-        add_pairs(patterns.cells.indptr, patterns.cells.indices, row_values, out)
-        return out + np.triu(out, 1).T
-    for rows in patterns.row_blocks():
-        cells = patterns.cells[rows]
-        out += (cells.T @ (sparse.diags_array(row_values[rows]) @ cells)).toarray()
-    return out
-
-
-def along_logits(patterns: Patterns, at: Coordinates, on_answers: Floats) -> Floats:
-    """(P, S): how far each state's log P(answers | state) moves when its logits move by on_answers (J*(L-1), S)."""
-    n_labelers, n_answers, width, n_states = at.answer_slopes.shape
-    moves = np.einsum("jlcs,jcs->jls", at.answer_slopes, on_answers.reshape(n_labelers, width, n_states))
-    return patterns.from_cells(moves.reshape(n_labelers * n_answers, n_states))
-
-
-def to_logits(patterns: Patterns, at: Coordinates, row_values: Floats) -> Floats:
-    """(J*(L-1), S): the other way, for (P, S) values of rows and states."""
-    by_cell = patterns.to_cells(row_values)
-    out: Floats = np.einsum("jlcs,jls->jcs", at.answer_slopes, by_cell)
-    return out.reshape(-1, by_cell.shape[2])
+"""Parameters up to which all eigenvalues are looked at for a weak direction: a tenth of a second. It bounds time only:
+above it a fit is called weak only where H has no Cholesky factor. Doubled, such a check takes eight times as long, and
+some larger fits would be called weak (reasoned)."""
+_WEAK_SHARE = 1e-4
+"""Of the information that seeing all states would give: with less left, a direction is as good as unknown. It chooses
+when a finding is raised, no number. Doubled, fits are called weak a little sooner (reasoned)."""
+_LEAST_SEEN = 1e-3
+"""Expected labels (times share and counter-share) behind a parameter that is worth a thought in what is nearly the
+inverse. Doubled, conjugate gradients take a few steps more or less, to the same solution (reasoned)."""
+_LEAST_KEPT = 1e-3
+"""Of that information, in what is nearly the inverse. Doubled: as above."""
+_LEAST_EIGENVALUE = 1e-10
+"""Of an information that is not positive definite, relative to its largest eigenvalue, so that it can be inverted. Such
+a fit is called weak. Doubled, its standard errors, which nobody should read, are smaller by up to a factor 1.4
+(reasoned)."""
+_NO_INFORMATION = 1e-14
+"""Relative to the largest diagonal entry: rounding alone leaves as much. Doubled, nothing changes (reasoned)."""
+_REST_BOUNDS = np.inf, 1e-4, 1e-5, 1e-6
+"""Largest steps of a labeler at rest, each tried where none before gave a solution. Doubled, a few labelers more are
+let move, or the next bound is taken (reasoned)."""
 
 
 class Information:
@@ -217,8 +113,8 @@ class Information:
         """What not seeing the states loses of a move of the states (S,) and logits (J*(L-1), S): in the same places."""
         if self._kernel is None:
             moved = offsets + self._along(on_answers)
-            centred = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
-            return centred.sum(axis=0), to_logits(self.patterns, self.at, centred)
+            centered = self._expected * (moved - (self.post * moved).sum(axis=1, keepdims=True))
+            return centered.sum(axis=0), to_logits(self.patterns, self.at, centered)
         # of two states, one loses what the other gains, and both by the difference of their moves
         kernel, factors = self._kernel
         slopes = self.at.answer_slopes
@@ -309,15 +205,15 @@ class Information:
 
     @cached_property
     def _factor(self) -> tuple[Any, bool]:
-        """Cholesky factor of H, and whether H had to be propped up because it is not positive definite."""
+        """Cholesky factor of H, and whether H had to be changed because it is not positive definite."""
         held, flat = self._without_flat()
         try:
             return linalg.cho_factor(held, lower=True), flat
         except linalg.LinAlgError:
             values, vectors = np.linalg.eigh(self.matrix)
-            floor = max(values.max(), 1.0) * 1e-10
-            propped = (vectors * np.maximum(values, floor)) @ vectors.T
-            return linalg.cho_factor(0.5 * (propped + propped.T), lower=True), True
+            floor = max(values.max(), 1.0) * _LEAST_EIGENVALUE
+            definite = (vectors * np.maximum(values, floor)) @ vectors.T
+            return linalg.cho_factor(0.5 * (definite + definite.T), lower=True), True
 
     def _without_flat(self) -> tuple[Floats, bool]:
         """H with something on the diagonal of parameters that no label speaks of, and whether there are any.
@@ -325,15 +221,16 @@ class Information:
         Their scores are 0, so that what is put there moves nothing, and saves a search for what else is amiss.
         """
         diagonal = np.diag(self.matrix)
-        flat = np.flatnonzero(np.abs(self.matrix).max(axis=0) <= 1e-14 * diagonal.max())
+        flat = np.flatnonzero(np.abs(self.matrix).max(axis=0) <= _NO_INFORMATION * diagonal.max())
         if not len(flat):
             return self.matrix, False
         held = self.matrix.copy()
-        held[flat, flat] = max(diagonal.max(), 1.0) * 1e-10
+        held[flat, flat] = max(diagonal.max(), 1.0) * _LEAST_EIGENVALUE
         return held, True
 
     @property
     def is_dense(self) -> bool:
+        """Whether H is small enough to be formed and factored."""
         return self.n_parameters <= DENSE_LIMIT
 
     @cached_property
@@ -367,12 +264,12 @@ class Information:
         them, but there the likelihood bends the wrong way, so that H has no inverse.
         """
         out, tried = np.full_like(right, np.nan), list[int]()
-        for most in _RESTS:
+        for most in _REST_BOUNDS:
             resting = self._unrest <= most
             if int(resting.sum()) in tried:  # the bounds fall, so these are the same labelers
                 continue
             tried.append(int(resting.sum()))
-            out = solve_by_products(self.product, partial(self._nearby, resting), right)
+            out = conjugate_gradients(self.product, partial(self._nearly_inverse, resting), right)
             if np.isfinite(out).all():
                 break
         return out
@@ -385,7 +282,7 @@ class Information:
         out: Floats = np.max(np.abs(step) / (answers * (1.0 - answers)), axis=(1, 2), initial=0.0)
         return out
 
-    def _nearby(self, resting: Bools, vector: Floats) -> Floats:
+    def _nearly_inverse(self, resting: Bools, vector: Floats) -> Floats:
         """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
         weights, inverse = self._own_inverse
         on_weights, on_answers = self.at.unpack(vector)
@@ -480,66 +377,16 @@ def _steady_inverse(blocks: Floats, whole: Floats | None = None) -> Floats:
     return out
 
 
-def solve_by_products(product: Map, nearby: Map, right: Floats) -> Floats:
-    """x with product(x) = right (p,) by conjugate gradients; nan where the matrix proves not positive definite.
+def pair_sums(patterns: Patterns, row_values: Floats) -> Floats:
+    """(C, C): values of rows, added up over the rows in which two cells meet."""
+    size = int(patterns.cells.shape[1])
+    out = np.zeros((size, size))
+    if takes_kernel(patterns):
+        from hero_eval.model.kernel import add_pairs  # compiled code, which small data need not load
 
-    `nearby` is nearly the inverse. The energy right . x, a variance where `right` is a gradient, only rises on the way;
-    what it gained of late is how far it still is from its end.
-    """
-    found, rest = np.zeros_like(right), right.copy()
-    ready = nearby(rest)
-    way, pull = ready.copy(), dot(rest, ready)
-    least, gains = _LEAST_REST**2 * dot(right, right), list[float]()
-    for _ in range(_MOST_PRODUCTS):
-        if dot(rest, rest) <= least or pull == 0.0:
-            return found
-        image = product(way)
-        bend = dot(way, image)
-        if not (bend > 0.0 and np.isfinite(pull)):
-            break
-        length = pull / bend
-        found += length * way
-        rest -= length * image
-        gains.append(length * pull)
-        if len(gains) > _LATELY and sum(gains[-_LATELY:]) <= _SETTLED * sum(gains):
-            return found
-        ready = nearby(rest)
-        pull, last = dot(rest, ready), pull
-        way *= pull / last
-        way += ready
-    return np.full_like(right, np.nan)
-
-
-def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:
-    """d/d(parameters) of  sum over rows and classes of row_weights[r, k-1] * psi_rk,  as a free vector (p,).
-
-    `patterns` are the current round's, on the labelers of `latent`; row_weights (P, K-1).
-    """
-    pull = _state_pull(patterns, latent, rates, row_weights)
-    answers = to_logits(patterns, at, pull)
-    share = latent.within_class()
-    per_state = pull.sum(axis=0)
-    per_class = sum_by(latent.state_class, per_state, latent.n_classes)[latent.state_class]
-    # a state's share of its class, log-differentiated in the log weights: own minus the class's shares
-    on_log_weights = per_state - share * per_class
-    return at.pack(at.weight_slopes.T @ on_log_weights, answers)
-
-
-def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: Floats) -> Floats:
-    """(P, S): the derivative of the weighted sum of psi in each state's log-likelihood."""
-    log_state = answer_log_likelihood(patterns, latent.answers) + np.log(latent.within_class())
-    relative = np.exp(log_state - log_state.max(axis=1, keepdims=True))
-    of_class = latent.state_class
-    mixed = relative @ rates[of_class]
-    ratio = relative / mixed[:, None]
-    against = np.concatenate([-row_weights.sum(axis=1, keepdims=True), row_weights], axis=1)[:, of_class]
-    pulled = against * ratio
-    out: Floats = pulled - ratio * rates[of_class] * pulled.sum(axis=1, keepdims=True)
-    return out
-
-
-def rates_information(likelihood: Floats, counts: Floats, rates: Floats) -> Floats:
-    """I = mean psi psi' (K-1, K-1) of the current round."""
-    psi = scores(likelihood, rates)
-    out: Floats = (psi * counts[:, None]).T @ psi / counts.sum()
+        add_pairs(patterns.cells.indptr, patterns.cells.indices, row_values, out)
+        return out + np.triu(out, 1).T
+    for rows in patterns.row_blocks():
+        cells = patterns.cells[rows]
+        out += (cells.T @ (sparse.diags_array(row_values[rows]) @ cells)).toarray()
     return out

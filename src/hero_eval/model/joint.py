@@ -1,7 +1,7 @@
 """History and current round fitted together: one likelihood for the reliabilities and the current class rates.
 
 The reliabilities are shared; history's state weights and the current rates are free of each other. Fixing a linear
-function of the rates and maximising over all the rest gives its profile likelihood, whose drop from the maximum
+function of the rates and maximizing over all the rest gives its profile likelihood, whose drop from the maximum
 measures how implausible that value is without leaning on a normal approximation.
 Shapes: P patterns (history's, then current's), J labelers, L answers, S states, K classes.
 """
@@ -14,13 +14,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse, special
 
-from hero_eval.model.em import EMOptions, EMReport, answer_shares, climb
-from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, share_out, state_barrier
+from hero_eval.model.em import EMOptions, EMReport, answer_shares, run_accelerated_em
+from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, normalize_log_weights, state_barrier
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 
-_FURTHEST = 20.0  # on the logit scale: 2e-9 from the edge
-_FAR_ROOT = 3.5  # an interval of 99.95%
+_FURTHEST = 20.0
+"""On the logit scale: 2e-9 from the edge, as good as on it. Doubled, a few more fits where the profile never falls
+(reasoned)."""
+_FAR_ROOT = 3.5
+"""Of twice the likelihood's drop: an interval of 99.95%, beyond which the profile goes on straight. Doubled, twice the
+fits for levels that nobody asks for (reasoned)."""
 _ROOT_STEP = 0.6
+"""Between the places that are fitted, in roots: straight lines between them are good to a hundredth of a root. Doubled,
+half the fits, and ends of intervals off by up to four times as much (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,7 @@ def stack(history: Patterns, current: Patterns, latent: Latent) -> Both:
 
 
 def fit_joint(both: Both, start: Joint, options: EMOptions, fixed: Fixed | None = None) -> tuple[Joint, EMReport]:
-    """Maximise the joint likelihood, maybe with a function of the rates held at a value."""
+    """Maximize the joint likelihood, maybe with a function of the rates held at a value."""
     shape, state_class = start.latent.answers.shape, start.latent.state_class
     n_states, n_classes = start.latent.n_states, len(start.rates)
 
@@ -75,7 +81,7 @@ def fit_joint(both: Both, start: Joint, options: EMOptions, fixed: Fixed | None 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
         post, likelihood = _expect(both, at)
-        return _vector(_maximise(both, post, at, options.clip, fixed)), likelihood
+        return _vector(_m_step(both, post, at, options.clip, fixed)), likelihood
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
@@ -85,7 +91,7 @@ def fit_joint(both: Both, start: Joint, options: EMOptions, fixed: Fixed | None 
         return _vector(Joint(Latent(weights, answers, state_class), rates))
 
     begin = replace(start, rates=_held(start.rates, fixed, options.clip))
-    found, report = climb(step, within, _vector(begin), options)
+    found, report = run_accelerated_em(step, within, _vector(begin), options)
     return of(found), report
 
 
@@ -98,11 +104,11 @@ def _expect(both: Both, at: Joint) -> tuple[Floats, float]:
     joint += both.barrier
     joint[: both.n_history] += np.log(at.latent.weights)
     joint[both.n_history :] += np.log(at.latent.within_class() * at.rates[at.latent.state_class])
-    post, by_row = share_out(joint)
+    post, by_row = normalize_log_weights(joint)
     return post, float(both.patterns.counts @ by_row)
 
 
-def _maximise(both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | None) -> Joint:
+def _m_step(both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | None) -> Joint:
     expected = post * both.patterns.counts[:, None]
     answers = answer_shares(both.patterns.to_cells(expected), old.latent, clip)
     past, now = expected[: both.n_history].sum(axis=0), expected[both.n_history :].sum(axis=0)
@@ -117,7 +123,7 @@ def _maximise(both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | 
 
 
 def _held(counts: Floats, fixed: Fixed | None, clip: float) -> Floats:
-    """Rates that maximise sum(counts * log rate), on the simplex and with the held function at its value."""
+    """Rates that maximize sum(counts * log rate), on the simplex and with the held function at its value."""
     if fixed is None:
         return floored_shares(counts, min(clip, 1e-9), axis=0)
     gap = fixed.contrast - fixed.value
@@ -157,10 +163,10 @@ def profile(both: Both, start: Joint, contrast: Floats, spacing: float, options:
     best, report = fit_joint(both, start, options)
     least, most = float(contrast.min()), float(contrast.max())
     share = (float(contrast @ best.rates) - least) / (most - least)
-    centre = float(special.logit(min(max(share, 1e-8), 1 - 1e-8)))
-    places, roots, converged = [centre], [0.0], report.converged
+    center = float(special.logit(min(max(share, 1e-8), 1 - 1e-8)))
+    places, roots, converged = [center], [0.0], report.converged
     for side in (-1.0, 1.0):
-        place, root, step, at = centre, 0.0, spacing, best
+        place, root, step, at = center, 0.0, spacing, best
         while root < _FAR_ROOT and abs(place + side * step) < _FURTHEST:
             place += side * step
             value = least + (most - least) * float(special.expit(place))

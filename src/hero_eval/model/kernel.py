@@ -26,9 +26,15 @@ from hero_eval.model.patterns import Floats, Ints, Patterns, dot
 from hero_eval.model.threads import thread_count
 
 _CHUNK = 1 << 19
+"""Labels of a chunk: a few milliseconds of work. It bounds time only; it must not depend on the machine, since sums are
+taken by chunks. Doubled, half the chunks, and last digits differ (reasoned)."""
 _MOST_CHUNKS = 64
-_OWN_SUMS = 1 << 25  # entries that all chunks' own sums may take together
-_LABELS_A_SUM = 4  # labels of a chunk for each sum of its own, at least: adding sums up takes time too
+"""More would only add sums to be added up. Doubled: as above."""
+_OWN_SUMS = 1 << 25
+"""Entries that all chunks' own sums may take together: 256 MB. Doubled, twice the memory (reasoned)."""
+_LABELS_A_SUM = 4
+"""Labels of a chunk for each sum of its own, at least: adding sums up takes time too. Doubled, fewer chunks with very
+many labelers (reasoned)."""
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +52,9 @@ def _run(work: Callable[[int], None], n_chunks: int) -> None:
 
 
 _BLOCK = 512
-_MOST_LOG = 690.0  # of a product that is still a number
+"""Rows whose odds are held at a time, in the processor's first cache. It bounds time only (reasoned)."""
+_MOST_LOG = 690.0
+"""Of a product that is still a float64: e^709 is the largest. Doubled, products would overflow."""
 
 
 @njit(nogil=True, cache=True)
@@ -86,24 +94,24 @@ def _log_odds(label: int, width: int, cells: Any, delta: Any, prior: float, odds
 
 
 @njit(nogil=True, cache=True)
-def _share_out(odds: Any, fold: int, shares: Any, whole: Any) -> float:
+def _posteriors(odds: Any, fold: int, shares: Any, whole: Any) -> float:
     """Posteriors of state 1, and the sum of log(1 + odds), by products of `fold` rows."""
     n_rows = len(odds)
     for i in range(n_rows):
         one = 1.0 + odds[i]
         shares[i] = odds[i] / one
         whole[i] = one
-    height = 0.0
+    log_sum = 0.0
     for first in range(0, n_rows, fold):
         product = 1.0
         for i in range(first, min(first + fold, n_rows)):
             product *= whole[i]
-        height += np.log(product)
-    return height
+        log_sum += np.log(product)
+    return log_sum
 
 
 @njit(nogil=True, cache=True)
-def _share_out_logs(odds: Any, shares: Any) -> float:
+def _posteriors_of_logs(odds: Any, shares: Any) -> float:
     """The same from log odds t: log(1 + exp(t)) is max(t, 0) + log(1 + exp(-|t|)), the latter's product below 2^512."""
     product, above = 1.0, 0.0
     for i in range(len(odds)):
@@ -176,9 +184,9 @@ def _two_states(
                 likelihood += (counts[at] - 1.0) * (max(t, 0.0) + np.log1p(np.exp(-abs(t))))
             at += 1
         if by_products:
-            likelihood += _share_out(odds, int(_MOST_LOG // bound), shares, whole)
+            likelihood += _posteriors(odds, int(_MOST_LOG // bound), shares, whole)
         else:
-            likelihood += _share_out_logs(odds, shares)
+            likelihood += _posteriors_of_logs(odds, shares)
         for one in range(begin, at):
             i = rows[one] - first
             shares[i] = gold[one] * counts[one] if gold[one] >= 0 else shares[i] * counts[one]
@@ -459,11 +467,11 @@ class Kernel:
         n_chunks = len(self._cuts) - 1
         own = np.zeros((n_chunks, len(logs), n_states))
         totals = np.zeros((n_chunks, n_states))
-        heights = np.zeros(n_chunks)
+        log_likelihoods = np.zeros(n_chunks)
         state_class = latent.state_class.astype(np.int64)
 
         def work(chunk: int) -> None:
-            heights[chunk] = _many_states(
+            log_likelihoods[chunk] = _many_states(
                 self._cuts[chunk],
                 self._cuts[chunk + 1],
                 self._groups,
@@ -478,4 +486,4 @@ class Kernel:
             )
 
         _run(work, n_chunks)
-        return own.sum(axis=0).reshape(*self._shape, n_states), totals.sum(axis=0), float(heights.sum())
+        return own.sum(axis=0).reshape(*self._shape, n_states), totals.sum(axis=0), float(log_likelihoods.sum())

@@ -79,10 +79,10 @@ def posterior(patterns: Patterns, latent: Latent, barrier: Floats) -> tuple[Floa
     joint = answer_log_likelihood(patterns, latent.answers)
     joint += np.log(latent.weights)
     joint += barrier
-    return share_out(joint)
+    return normalize_log_weights(joint)
 
 
-def share_out(joint: Floats) -> tuple[Floats, Floats]:
+def normalize_log_weights(joint: Floats) -> tuple[Floats, Floats]:
     """Rows of log-weights as shares (in place, P x S), and the log of what each row adds up to (P,)."""
     top = np.maximum.reduce(joint, axis=1, keepdims=True)
     joint -= top
@@ -92,7 +92,7 @@ def share_out(joint: Floats) -> tuple[Floats, Floats]:
     return joint, (np.log(total) + top)[:, 0]
 
 
-def log_shares(logits: Floats, axis: int) -> Floats:
+def log_softmax(logits: Floats, axis: int) -> Floats:
     """Logits as logarithms of shares along `axis`."""
     shifted = logits - np.maximum.reduce(logits, axis=axis, keepdims=True)
     out: Floats = shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
@@ -100,7 +100,7 @@ def log_shares(logits: Floats, axis: int) -> Floats:
 
 
 def floored_shares(counts: Floats, floor: float, axis: int) -> Floats:
-    """Shares along `axis` that maximise sum(counts * log(share)) with every share at least `floor`.
+    """Shares along `axis` that maximize sum(counts * log(share)) with every share at least `floor`.
 
     For two shares this is clipping to [floor, 1 - floor]. Where all counts are 0 the result is nan.
     """

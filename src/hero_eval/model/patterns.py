@@ -21,9 +21,15 @@ Bools = NDArray[np.bool_]
 
 # Two independent 64-bit sums make one key of 128 bits: with 10^9 items a collision has odds of about 10^-21.
 _KEY_SEED = 0x4845524F
+"""Of the random numbers that patterns are recognized by: any would do, and it is always the same."""
 _KEY_BLOCK = 1 << 18
+"""Items whose keys are made at a time. It bounds memory only: twice as many take twice as much (reasoned)."""
 _DENSE_CELLS = 200_000
-_MANY_ENTRIES = 1 << 18  # labels of patterns, from which on products go by blocks of rows and keep nothing
+"""Rows times cells up to which products with a full matrix are faster than with a sparse one. It bounds time only; sums
+differ in their last digits (reasoned)."""
+_MANY_ENTRIES = 1 << 18
+"""Labels of patterns, from which on products go by blocks of rows and keep nothing. It bounds memory only
+(reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +300,7 @@ def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
 def patterns_of_matrix(
     labels: NDArray[Any], n_answers: int, gold: NDArray[Any] | None = None, weight: Floats | None = None
 ) -> Patterns:
-    """Patterns of a dense (n, J) matrix of answers in which -1 means not labelled."""
+    """Patterns of a dense (n, J) matrix of answers in which -1 means not labeled."""
     item, labeler = np.nonzero(labels >= 0)
     return count_patterns(
         item,

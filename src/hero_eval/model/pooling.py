@@ -20,14 +20,22 @@ import numpy as np
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PSEUDO_GROUP = 2.0
-"""Labelers' worth of belief that groups are alike."""
+"""Labelers' worth of belief that groups are alike: a group of two is drawn half-way. A choice. Doubled, small groups
+lean on the others more (reasoned); without groups nothing changes (measured)."""
 LEAST_SPREAD = 1e-3
-"""The least variance of labelers' logits: below it they are one labeler in all but name."""
+"""The least variance of labelers' logits: below it (three hundredths of a logit) they are one labeler in all but name.
+Doubled, nothing that could be seen (reasoned)."""
 MOST_SPREAD = 4.0
+"""The largest variance, where pairs of labels suggest more: labelers two logits apart are as unlike as people are.
+Doubled, crowds with a few wild labelers spread more (reasoned)."""
 MEAN_SD = 5.0
-"""Of a group's mean around 0: logits farther out are those of answers that are never given."""
+"""Of a group's mean around 0: logits farther out are those of answers that are never given. Doubled, next to nothing
+changes: labels tell the mean (reasoned)."""
 _CHANCE = 2.0
-_BLOCK = 200_000  # labels whose scores are held at a time
+"""Standard errors of the pairs' sum that are taken off before labelers are told apart: chance reaches two once in forty
+times. Doubled, crowds are told apart only where they differ a lot (reasoned, `benchmarks/thin_labelers.py`)."""
+_BLOCK = 200_000
+"""Labels whose scores are held at a time. It bounds memory only: twice as many take twice as much (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +95,15 @@ class Pooling:
         out: Floats = np.linalg.solve(self.inner, right).astype(np.float64)
         return out
 
-    def slope(self, answers: Floats) -> Floats:
+    def gradient(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
         out: Floats = -np.einsum("ja,jab->jb", answers - self.means(answers), self.precision)
         return out
 
-    def height(self, answers: Floats) -> float:
+    def log_density(self, answers: Floats) -> float:
         """The log-prior, up to a constant."""
         away = answers if self.held is None else answers - self.held
-        return 0.5 * float(np.sum(away * self.slope(answers)))
+        return 0.5 * float(np.sum(away * self.gradient(answers)))
 
     def shared(self, vector: Floats) -> Floats:
         """U A^-1 U' x  of a flat vector (J w,): what free means take from the precision."""

@@ -23,13 +23,21 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.model.hero3.levels import LevelFit, LevelInformation, Rows
-from hero_eval.model.latent import log_shares
+from hero_eval.model.hero3.fit import LevelFit
+from hero_eval.model.hero3.level_information import LevelInformation
+from hero_eval.model.hero3.shape import RoundRows
+from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Bools, Floats, Ints
 
-CAUTION = 2.0  # of squared errors of a slope that are taken off its square: one is what chance adds on average
+CAUTION = 2.0
+"""Of squared errors of a slope that are taken off its square: one is what chance adds on average, and a power that is
+too large costs more than one that is too small (`benchmarks/own_gold.py`). Doubled, predictions count for less where
+golds are few, and intervals are nearer to those of gold alone (reasoned)."""
 _LEAST_SHARE = 1e-12
-_FARTHEST = 20.0  # of a move on the logit scale: a gold that alone decides its item leaves nothing to predict it by
+"""Of a class, so that its logarithm is a number. Doubled, nothing changes (reasoned)."""
+_FARTHEST = 20.0
+"""Of a move on the logit scale: a gold that alone decides its item leaves nothing to predict it by. Doubled, nothing
+that could be seen: shares are 0 or 1 there (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +105,15 @@ def left_out(fit: LevelFit, where: Bools) -> Floats:
     solved = fit.information.solve(apart.reshape(-1, apart.shape[2]).T).T.reshape(apart.shape)
     met = np.zeros((len(gold), n_classes, n_classes))
     met[:, 1:, 1:] = np.einsum("mkp,mlp->mkl", apart, solved)
-    centre = np.eye(n_classes) - shares[:, None, :]  # from s(k) - s(0) to d_k
-    met = centre @ met @ centre.transpose(0, 2, 1)
+    center = np.eye(n_classes) - shares[:, None, :]  # from s(k) - s(0) to d_k
+    met = center @ met @ center.transpose(0, 2, 1)
     met *= _weight_each(fit.rows, where)[:, None, None]
     solvable = np.eye(n_classes) - shares[:, :, None] * met
     move = np.einsum("mkl,ml->mk", met, np.linalg.solve(solvable, np.eye(n_classes)[gold][:, :, None])[:, :, 0])
-    return np.exp(log_shares(np.log(shares) - np.clip(move, -_FARTHEST, _FARTHEST), axis=1))
+    return np.exp(log_softmax(np.log(shares) - np.clip(move, -_FARTHEST, _FARTHEST), axis=1))
 
 
-def _some_rows(rows: Rows, at: Ints) -> Rows:
+def _some_rows(rows: RoundRows, at: Ints) -> RoundRows:
     """Some of the rows, each one item."""
     patterns, one = rows.patterns, np.ones(len(at))
     some = replace(
@@ -120,13 +128,13 @@ def _some_rows(rows: Rows, at: Ints) -> Rows:
     return replace(rows, patterns=some, round=rows.round[at], covariates=rows.covariates[at])
 
 
-def _scores(fit: LevelFit, rows: Rows, gold: int) -> Any:
+def _scores(fit: LevelFit, rows: RoundRows, gold: int) -> Any:
     """(m, p) sparse: the scores of rows if all of them were of this class."""
     as_one = replace(rows.patterns, gold=np.full(rows.patterns.n_rows, gold))
     return LevelInformation(replace(fit, rows=replace(rows, patterns=as_one))).scores
 
 
-def _weight_each(rows: Rows, where: Bools) -> Floats:
+def _weight_each(rows: RoundRows, where: Bools) -> Floats:
     """(m,) what an item of each of these rows counts for."""
     patterns = rows.patterns
     out: Floats = patterns.counts[where] / np.maximum(patterns.items_of_row[where], 1.0)

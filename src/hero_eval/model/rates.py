@@ -1,7 +1,7 @@
 """Stage B: the class rates that best explain the current labels, with the labelers' reliabilities given.
 
 With l_ik = P(item i's answers | class k) and rates pi, the score of class k >= 1 against class 0 is
-psi_ik = (l_ik - l_i0) / sum_c pi_c l_ic. The rates maximise mean log(sum_c pi_c l_ic) - tilt . pi[1:], a concave
+psi_ik = (l_ik - l_i0) / sum_c pi_c l_ic. The rates maximize mean log(sum_c pi_c l_ic) - tilt . pi[1:], a concave
 function on the simplex; without tilt that is HERO-1, with tilt = gamma'(mean X - historical mean) it is HERO-2.
 """
 
@@ -13,10 +13,15 @@ import numpy as np
 
 from hero_eval.model.patterns import Bools, Floats, dot
 
-_TINY = 1e-150  # its square is still a number
+_TINY = 1e-150
+"""A likelihood relative to the largest: its square is still a number. Doubled, nothing changes (reasoned)."""
 _MAX_STEPS = 200
+"""Of Newton's method on a concave function, which needs far fewer. Doubled, nothing changes (reasoned)."""
 _NO_ITEM = 1e-3
-EDGE_ITEMS = 0.5  # with less than half an item of a class, its labels cannot tell how rare it is
+"""Of an item: a class that has less is as good as none. Doubled, a few more rates count as on the edge (reasoned)."""
+EDGE_ITEMS = 0.5
+"""With less than half an item of a class, its labels cannot tell how rare it is. Doubled, rates of up to one item get
+the interval of the edge (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,7 @@ def solve_binary(likelihood: Floats, counts: Floats, tilt: float = 0.0) -> Root:
 
 
 def solve_simplex(likelihood: Floats, counts: Floats, tilt: Floats | None = None) -> Root:
-    """The concave maximum for K classes: Newton on the classes off the edge, with a line search that only climbs."""
+    """The concave maximum for K classes: Newton on the classes off the edge, with a line search uphill."""
     n_classes = likelihood.shape[1]
     share = counts / counts.sum()
     pull = np.zeros(n_classes)
@@ -100,7 +105,7 @@ def solve_simplex(likelihood: Floats, counts: Floats, tilt: Floats | None = None
             return Root(rates, held, True)
         curvature = (ratio * share[:, None]).T @ ratio
         step = _feasible_direction(gradient, curvature, rates, ~held)
-        rates = _climb(likelihood, share, pull, rates, step)
+        rates = _line_search(likelihood, share, pull, rates, step)
     ratio = likelihood / (likelihood @ rates)[:, None]
     return Root(rates, rates <= 0.0, _settled(rates, share @ ratio - pull, rates <= 0.0, 1e-8))
 
@@ -135,21 +140,21 @@ def _newton_direction(gradient: Floats, curvature: Floats, free: Bools) -> Float
     return step
 
 
-def _climb(likelihood: Floats, share: Floats, pull: Floats, rates: Floats, step: Floats) -> Floats:
-    """Go along `step` as far as the simplex and the climbing objective allow."""
+def _line_search(likelihood: Floats, share: Floats, pull: Floats, rates: Floats, step: Floats) -> Floats:
+    """Go along `step` as far as the simplex and the objective allow."""
 
-    def height(at: Floats) -> float:
+    def objective(at: Floats) -> float:
         return float(share @ np.log(likelihood @ at) - pull @ at)
 
     falling = step < 0
     reach = np.min(-rates[falling] / step[falling], initial=np.inf) if falling.any() else np.inf
-    length, here = min(1.0, float(reach)), height(rates)
+    length, here = min(1.0, float(reach)), objective(rates)
     for _ in range(60):
         new = np.maximum(rates + length * step, 0.0)
         if length == reach:
             new[np.argmin(np.where(falling, -rates / np.where(falling, step, -1.0), np.inf))] = 0.0
         new /= new.sum()
-        if height(new) >= here - 1e-16:
+        if objective(new) >= here - 1e-16:
             return new
         length *= 0.5
     return rates
@@ -160,3 +165,13 @@ def edge_point(rates: Floats, n_items: float) -> Floats:
     give = 1.0 / (n_items + 1.0)
     inside: Floats = (1.0 - give) * rates + give / len(rates)
     return inside
+
+
+def on_edge(rates: Floats, n_items: float) -> bool:
+    """Whether some class has less than half of an item."""
+    return bool(rates.min() * n_items < EDGE_ITEMS)
+
+
+def off_edge(rates: Floats, n_items: float) -> Floats:
+    """The rates, or just off the edge where they lie on it."""
+    return edge_point(rates, n_items) if on_edge(rates, n_items) else rates

@@ -17,7 +17,9 @@ from scipy import linalg
 
 from hero_eval.model.patterns import Bools, Floats
 
-FEW = 20  # with at least this many items for each covariate no penalty is needed
+FEW = 20
+"""With at least this many items for each covariate no penalty is needed: the regression then uses up 5% of what the
+items tell. Doubled, more columns are penalized (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,16 +165,16 @@ def solve_ridge(variance: Floats, covariance: Floats, spread: float, n_items: in
 
 
 def _cross_validated(values: Floats, rotated: Floats, total_variance: float, n_items: int) -> float:
-    """The penalty with the least generalised cross-validation error, on a fixed grid (so it is deterministic)."""
+    """The penalty with the least generalized cross-validation error, on a fixed grid (so it is deterministic)."""
     energy = (rotated**2).sum(axis=1)
     best, best_error = 1e4, np.inf
     for penalty in np.logspace(4, -4, 49):
         shrink = 1.0 / (values + penalty)
         explained = float((energy * (2 * shrink - values * shrink**2)).sum())
-        freedom = 1.0 + float((values * shrink).sum())
-        if freedom >= 0.9 * n_items:
+        df = 1.0 + float((values * shrink).sum())
+        if df >= 0.9 * n_items:
             continue
-        error = (total_variance - explained) / (1.0 - freedom / n_items) ** 2
+        error = (total_variance - explained) / (1.0 - df / n_items) ** 2
         if error < best_error * (1 - 1e-12):
             best, best_error = float(penalty), error
     return best

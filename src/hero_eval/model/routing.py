@@ -35,8 +35,8 @@ def routing_scores(known: Bools, expected: Floats, columns: Floats) -> tuple[Flo
     weight = seen * spread[:, None]
     mass = np.maximum(weight.sum(axis=0), 1e-300)
     filled = np.where(seen, columns, 0.0)
-    centred = np.where(seen, filled - (weight * filled).sum(axis=0) / mass, 0.0)
-    score = (known - expected) @ centred
-    variance = (weight * centred**2).sum(axis=0)
+    centered = np.where(seen, filled - (weight * filled).sum(axis=0) / mass, 0.0)
+    score = (known - expected) @ centered
+    variance = (weight * centered**2).sum(axis=0)
     varies = variance > 1e-12 * (weight * filled**2).sum(axis=0)
     return np.where(varies, score, 0.0), np.where(varies, variance, 0.0)

@@ -16,19 +16,28 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg, sparse, special
 
+from hero_eval.model.coordinates import Coordinates, coordinates, slope_matrices
 from hero_eval.model.em import takes_kernel
-from hero_eval.model.information import Coordinates, coordinates, slope_matrices
 from hero_eval.model.joint import Joint
-from hero_eval.model.latent import Latent, answer_log_likelihood, posterior, share_out, state_barrier
+from hero_eval.model.latent import Latent, answer_log_likelihood, normalize_log_weights, posterior, state_barrier
 from hero_eval.model.patterns import Floats, Ints, Patterns, sparse_cells, sum_by
 
 MOST_PARAMETERS = 1_000
+"""Up to which the tests cost little: a matrix of that size is inverted several times. Doubled, eight times as long
+(reasoned)."""
 _DRAWS = 2_000
+"""Items that are drawn to estimate expected informations, at least: their error is then 2%. Doubled, p-values change in
+their second digit (reasoned)."""
 _DRAWS_PER_PARAMETER = 12
+"""So that the drawn information has an inverse that can be trusted. Doubled: as above."""
 _MOST_DRAWS = 6_000
+"""It bounds time. Doubled: as above."""
 _SEED = 20_261
+"""Of the draws: any would do, and it is always the same."""
 _NULL = 1e-9
+"""Of a variance: rounding alone leaves as much. Doubled, nothing changes (reasoned)."""
 _MANY = 100
+"""Parameters from which on sparse products of the scores are faster. It bounds time only (reasoned)."""
 
 
 @dataclass(frozen=True)
@@ -426,7 +435,7 @@ def _share_sums(patterns: Patterns, latent: Latent) -> tuple[Floats, Floats, Flo
         row, labeler, answer = patterns.entries_of(rows)
         cell, weight = labeler * n_answers + answer, patterns.counts[row]
         of_row = whole[rows] + np.log(latent.weights) + state_barrier(patterns.gold[rows], latent.state_class)
-        shares, _ = share_out(of_row[row - rows.start] - logs[cell])
+        shares, _ = normalize_log_weights(of_row[row - rows.start] - logs[cell])
         often += sum_by(cell, weight, n_cells)
         for s in range(n_states):
             mine = shares[:, s] * weight
@@ -476,10 +485,10 @@ def check_knowledge(patterns: Patterns, n_classes: int) -> Knowledge | None:
     if total < 2:
         return None
     often = sum_by(gold, weight, n_classes) / total
-    centred = given - weight @ given / total
-    seen = float(weight @ centred[np.arange(len(gold)), gold])
-    centred = centred - (centred @ often)[:, None]
-    variance = total / (total - 1.0) * float(weight @ (centred**2 @ often))
+    centered = given - weight @ given / total
+    seen = float(weight @ centered[np.arange(len(gold)), gold])
+    centered = centered - (centered @ often)[:, None]
+    variance = total / (total - 1.0) * float(weight @ (centered**2 @ often))
     most = float(weight @ given.sum(axis=1)) * float(
         1.0 - often @ often
     )  # what labels that are always right would show

@@ -239,12 +239,12 @@ def _charts(
 
 def _labeler_charts(reliability: Reliability, current: Round | None) -> dict[str, Chart]:
     from hero_eval import charts
-    from hero_eval.counting.count import stays
     from hero_eval.labelers.agreement import agreement
 
     made = {"labelers": charts.labelers(reliability)}
-    if current is not None and not stays([*reliability.rounds[-3:], current]):
-        made["pool"] = charts.pool_shift([*reliability.rounds[-3:], current])
+    shown = [*reliability.rounds[-3:], *([] if current is None else [current])]
+    if current is not None and not any(one.stays_in_engine for one in shown):
+        made["pool"] = charts.pool_shift(shown)
     pairs = agreement(reliability)
     if pairs.pairs:
         made["agreement"] = charts.agreement(pairs)

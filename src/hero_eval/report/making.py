@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate, Source
 from hero_eval.gates import Verdict
-from hero_eval.labelers.reliability import Reliability, fit_reliability, history_rounds
+from hero_eval.labelers.fitting import fit_reliability, history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Report, gather
+from hero_eval.report.html import checked_place, write
 from hero_eval.targets.comparison import compare_some
 
 COMPARED = ("rate", "mean score")
@@ -49,6 +53,12 @@ def report_of(
         made_from=made_from,
         verdict=verdict,
     )
+
+
+def write_report(estimate: Estimate, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+    """`Estimate.report`: a wrong ending is found before the other methods take their time."""
+    place = checked_place(path)
+    return write(report_of(estimate, title=title), place)
 
 
 def _reliability(history: Any) -> Reliability | None:

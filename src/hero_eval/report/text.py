@@ -1,33 +1,14 @@
-"""Markdown that a name cannot break out of, and a report as Markdown, for a pull request."""
+"""A report as Markdown, for a pull request."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from hero_eval import phrasing as words
-from hero_eval.phrasing import printable
+from hero_eval.escaping import code_spans, escape, row
 from hero_eval.report.document import Report, Row
 
 LABELERS_SHOWN = 30
-
-
-def escape(text: str) -> str:
-    """Keep a name such as `a|b` or `a_b` from being taken for markup."""
-    safe = printable(text)
-    for character in "\\`*_[]<>|#":
-        safe = safe.replace(character, f"\\{character}")
-    return safe
-
-
-def code_spans(text: str) -> str:
-    """Words between backticks stay code, the rest is escaped."""
-    parts = text.split("`")
-    return "".join(f"`{printable(part)}`" if place % 2 else escape(part) for place, part in enumerate(parts))
-
-
-def row(cells: Sequence[str], *, raw: bool = False) -> str:
-    return "| " + " | ".join(cell if raw else escape(cell.strip()) for cell in cells) + " |"
 
 
 def markdown(report: Report) -> str:

@@ -8,13 +8,12 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.io.columns import missing_columns, rename
-from hero_eval.io.frames import Sources
-from hero_eval.io.read_options import Options, make_options
+from hero_eval.io.read_options import ReadOptions, make_options
+from hero_eval.io.tables import InputTables, missing_columns, rename
 from hero_eval.io.validate import NEEDED, Contents, parse_round
 from hero_eval.io.values import BINARY_WORDS, count_of
 from hero_eval.round import Round
@@ -26,12 +25,10 @@ from hero_eval.store.digests import digest, row_digests
 from hero_eval.store.identity import Labeler, Resolved, labeler_rows, labelers_from, read_labelers, refuse_own_gold
 from hero_eval.store.identity import resolve as resolve_identities
 from hero_eval.store.log import Entry, Log, checked_name, commit
+from hero_eval.store.reading import ReadableStore
 from hero_eval.store.records import Record, Sum, knowledge, with_options
 from hero_eval.store.records import Source as TableThen
 from hero_eval.store.sources import Incoming, raise_problems
-
-if TYPE_CHECKING:
-    from hero_eval.store.store import Store
 
 DEFAULT_QUESTION = "main"
 
@@ -88,7 +85,7 @@ class Written:
 
 
 def add_round(
-    store: Store, given: Incoming, options: Options, about: About, *, exist_ok: bool, dry_run: bool = False
+    store: ReadableStore, given: Incoming, options: ReadOptions, about: About, *, exist_ok: bool, dry_run: bool = False
 ) -> Added:
     """Check against the store as it is now, then write, unless it is a dry run."""
     log = store.log()
@@ -101,12 +98,12 @@ def add_round(
     return _write(store, plan, given, options, about)
 
 
-def _known(store: Store, log: Log) -> list[Labeler]:
+def _known(store: ReadableStore, log: Log) -> list[Labeler]:
     """All labelers of the store, oldest first."""
     return labelers_from(store.labeler_rows(log))
 
 
-def _plan(store: Store, given: Incoming, options: Options, about: About, log: Log) -> Plan:
+def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: About, log: Log) -> Plan:
     """Read and check everything against the store as it is in `log`; write nothing."""
     raise_problems(given.sources)
     where = f"round {about.name!r}" + (f" with {about.origin}" if about.origin else "")
@@ -162,7 +159,7 @@ def _date_findings(about: About) -> list[Finding]:
     return [Finding("F804", message, {"round": about.name})]
 
 
-def _write(store: Store, plan: Plan, given: Incoming, options: Options, about: About) -> Added:
+def _write(store: ReadableStore, plan: Plan, given: Incoming, options: ReadOptions, about: About) -> Added:
     """Write the data under a batch id of its own, then the one row that makes it exist."""
     written: Written | None = None
 
@@ -188,7 +185,7 @@ def _added(plan: Plan, about: About, entry: Entry) -> Added:
     return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings)
 
 
-def _write_batch(store: Store, plan: Plan, name: str) -> Written:
+def _write_batch(store: ReadableStore, plan: Plan, name: str) -> Written:
     """Write what is new under a batch id; nothing at all if nothing is."""
     batch = _batch_id(name)
     tables, columns = packing.data_tables(plan.fresh, name, batch)
@@ -210,7 +207,7 @@ def options_for(
     classes: Sequence[Any] | None,
     positive: Any | None,
     missing: Sequence[Any] | None = None,
-) -> Options:
+) -> ReadOptions:
     """How to read what is added: as said, or as the round that is there, or the `Round` that is given, was read."""
     known = data._contents if isinstance(data, Round) else None
     if classes is None:
@@ -222,7 +219,7 @@ def options_for(
     return with_options(options, knows)
 
 
-def _as_it_is(given: Incoming, options: Options, about: About) -> tuple[Rows, Contents] | None:
+def _as_it_is(given: Incoming, options: ReadOptions, about: About) -> tuple[Rows, Contents] | None:
     """The rows of a `Round` that comes as it is: it was read before. None if it must be read with something else."""
     known = given.round
     if known is None or about.old is not None:
@@ -233,7 +230,7 @@ def _as_it_is(given: Incoming, options: Options, about: About) -> tuple[Rows, Co
     return replace(rows, gold=packing.with_sources(rows.gold, about.gold_source)), replace(known, name=about.name)
 
 
-def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[Rows, Contents | None]:
+def _rows_that_came(sources: InputTables, options: ReadOptions, about: About) -> tuple[Rows, Contents | None]:
     """The rows that came, and the round that they make if they hold labels.
 
     Late gold may be for items whose labels only the store has, so it is not held against the labels that came with it.
@@ -258,7 +255,7 @@ def _rows_that_came(sources: Sources, options: Options, about: About) -> tuple[R
     return replace(rows, gold=packing.with_sources(rows.gold, known)), read
 
 
-def _check_columns(sources: Sources, options: Options) -> None:
+def _check_columns(sources: InputTables, options: ReadOptions) -> None:
     """E104 for what the tables lack."""
     problems = []
     for table, needed in NEEDED.items():

@@ -38,6 +38,7 @@ from hero_eval.store.delta import (
     open_once,
     open_table,
     read_file,
+    runs,
     storage,
 )
 from hero_eval.store.schemas import schema
@@ -250,8 +251,6 @@ def _row_groups(table: Any) -> list[Any]:
     """Parts that can be read apart: whole batches, as long as they are small."""
     if table.num_rows <= ROWS_IN_GROUP or "batch" not in table.column_names:
         return [table.slice(at, ROWS_IN_GROUP) for at in range(0, max(1, table.num_rows), ROWS_IN_GROUP)]
-    from hero_eval.store.fetching import runs
-
     starts, groups, first = [*(start for _, start in runs(table["batch"])), table.num_rows], [], 0
     for start, end in pairwise(starts):
         if end - first > ROWS_IN_GROUP and start > first:

@@ -11,14 +11,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hero_eval.store import commits, delta, disk
+from hero_eval.store.estimates import listed_estimates
+from hero_eval.store.reading import ReadableStore
 from hero_eval.store.receipts import put_together
 from hero_eval.store.schemas import TABLES
-
-if TYPE_CHECKING:
-    from hero_eval.store.store import Store
+from hero_eval.store.soundness import check_store
 
 PACKED_ROWS = 1_000_000
 """About so many rows go into one file. Files of half as many or more stay as they are."""
@@ -39,9 +39,9 @@ class Compacted:
     """Tables that somebody else was putting together at the same moment."""
 
 
-def compact_store(store: Store) -> Compacted:
+def compact_store(store: ReadableStore) -> Compacted:
     """Put files together and remove what was replaced; E406, and nothing done, if the store is not whole."""
-    store.check().raise_any()
+    check_store(store).raise_any()
     if not store.place.is_local:
         return _by_the_package(store)
     before = _size(store)
@@ -49,12 +49,12 @@ def compact_store(store: Store) -> Compacted:
     left = [name for name in TABLES if not _pack(store.place, name)]
     for name in TABLES:
         _clean(store.place, name)
-    put_together(store.place, [row["estimate"] for row in store.estimates()])
+    put_together(store.place, [row["estimate"] for row in listed_estimates(store)])
     after = _size(store)
     return Compacted(before[0], after[0], before[1], after[1], tuple(left))
 
 
-def _by_the_package(store: Store) -> Compacted:
+def _by_the_package(store: ReadableStore) -> Compacted:
     """Behind a network files are put together, and nothing is removed: a reader may still need it."""
     deltalake = delta.load_deltalake()
     counts = []
@@ -67,7 +67,7 @@ def _by_the_package(store: Store) -> Compacted:
     return Compacted(sum(one for one, _ in counts), sum(two for _, two in counts), 0, 0, ())
 
 
-def _size(store: Store) -> tuple[int, int]:
+def _size(store: ReadableStore) -> tuple[int, int]:
     files = [path for path in Path(store.path).rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files)
 

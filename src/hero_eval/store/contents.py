@@ -17,9 +17,8 @@ import numpy as np
 
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.io.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
-from hero_eval.io.columns import rename
-from hero_eval.io.frames import Source, Sources
-from hero_eval.io.read_options import Options
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import InputTable, InputTables, rename
 from hero_eval.io.validate import NEEDED, Contents, parse_round
 from hero_eval.io.values import canonical, count_of, plain_text
 from hero_eval.store.schemas import schema
@@ -77,7 +76,7 @@ def _decode(codes: Any, texts: Any) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), texts).dictionary_decode()
 
 
-def rows_aside(sources: Sources, options: Options, contents: Contents | None) -> Rows:
+def rows_aside(sources: InputTables, options: ReadOptions, contents: Contents | None) -> Rows:
     """Gold and items of what has no labels here: late gold for a stored round, or items that wait for labels."""
     import pyarrow as pa
 
@@ -117,7 +116,7 @@ def _absent(ids: Any, among: Any) -> Any:
     return pc.index_in(ids, value_set=among).is_null().to_numpy(zero_copy_only=False)
 
 
-def gold_sources(sources: Sources, options: Options, default: str | None) -> Any:
+def gold_sources(sources: InputTables, options: ReadOptions, default: str | None) -> Any:
     """Who wrote the gold of each item: a `source` column beside the gold, else one name for all; else None."""
     import pyarrow as pa
 
@@ -209,20 +208,20 @@ def _stacked(tables: Sequence[Any], name: str) -> Any:
     return pa.chunked_array([chunk for table in tables for chunk in part(table).chunks], kind)
 
 
-def checked(rows: Rows, options: Options, where: str) -> Contents:
+def checked(rows: Rows, options: ReadOptions, where: str) -> Contents:
     """The round that these rows make; InputError with all that contradicts itself."""
     return parse_round(as_sources(rows, where), replace(options, spelling=False))
 
 
-def as_sources(rows: Rows, where: str) -> Sources:
+def as_sources(rows: Rows, where: str) -> InputTables:
     """Rows as the tables that a round is read from."""
 
-    def source(name: str, table: Any) -> Source | None:
-        return Source(f"{where}, {name},", table, "files") if table.num_rows else None
+    def source(name: str, table: Any) -> InputTable | None:
+        return InputTable(f"{where}, {name},", table, "files") if table.num_rows else None
 
-    labels = Source(f"{where}, labels,", rows.labels, "files")
+    labels = InputTable(f"{where}, labels,", rows.labels, "files")
     gold = rows.gold.select(["item", "gold"])
-    return Sources(labels, source("gold", gold), source("items", rows.items), frozenset(), ())
+    return InputTables(labels, source("gold", gold), source("items", rows.items), frozenset(), ())
 
 
 def new_rows(late: Rows, old: Rows, values: Sequence[str]) -> Rows:

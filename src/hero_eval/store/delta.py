@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlparse
 
+import numpy as np
+
 from hero_eval.errors import HeroError, wrong
 from hero_eval.store.schemas import LATER_COLUMNS, schema
 
@@ -440,3 +442,17 @@ def filesystem(place: Place, name: str = "") -> Any:
 
 def storage(place: Place) -> dict[str, str] | None:
     return dict(place.options) if place.options else None
+
+
+def runs(batches: Any) -> list[tuple[str, int]]:
+    """Each run of one batch in a column, and where it starts."""
+    import pyarrow as pa
+
+    column = batches.combine_chunks() if isinstance(batches, pa.ChunkedArray) else batches
+    if not len(column):
+        return []
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
+    names = coded.dictionary.to_pylist()
+    return [(names[codes[start]], int(start)) for start in starts]

@@ -18,9 +18,10 @@ from hero_eval.model.history import Progress
 from hero_eval.round import Round
 from hero_eval.store import commits, delta
 from hero_eval.store.log import Entry
+from hero_eval.store.past_rounds import History, common_past
+from hero_eval.store.reading import ReadableStore, refuse_old_version
 from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
-from hero_eval.store.store import History, Store, common_past
 
 COMMANDS = ("estimate", "compare", "winrate", "moderation")
 
@@ -87,7 +88,7 @@ class Recorded:
     """Rounds of it that an earlier hero-eval recorded without digests: only their counts could be checked."""
 
 
-def make_and_save(store: Store, round: str, command: str, options: Mapping[str, Any]) -> Recorded:
+def make_and_save(store: ReadableStore, round: str, command: str, options: Mapping[str, Any]) -> Recorded:
     recorded = make(store, asked_of(command, round, options), options.get("progress"))
     save(store, recorded)
     return recorded
@@ -104,10 +105,10 @@ def asked_of(command: str, round: str, options: Mapping[str, Any]) -> Asked:
     return Asked(command, round, options.get("other"), chosen, rest)
 
 
-def make(store: Store, asked: Asked, progress: Progress | None = None, version: int | None = None) -> Recorded:
+def make(store: ReadableStore, asked: Asked, progress: Progress | None = None, version: int | None = None) -> Recorded:
     """The answer from the store as it is, or as it was at a version."""
     log = store.log()
-    then = Store(store.place, log.version if version is None else version)
+    then = ReadableStore(store.place, log.version if version is None else version)
     current = then.find(asked.round)
     past = then.history_of(asked.round, asked.history)
     if asked.other is not None:  # a round that is compared is no history of its own
@@ -148,7 +149,7 @@ def _id(asked: Asked, told: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _answer(then: Store, asked: Asked, current: Entry, past: Sequence[Entry], progress: Progress | None) -> Any:
+def _answer(then: ReadableStore, asked: Asked, current: Entry, past: Sequence[Entry], progress: Progress | None) -> Any:
     import hero_eval as hero
 
     options = {key: value for key, value in asked.options.items() if key not in _READING and value is not None}
@@ -176,11 +177,11 @@ def _answer(then: Store, asked: Asked, current: Entry, past: Sequence[Entry], pr
     return targets[asked.command](here, history, **options)
 
 
-def save(store: Store, recorded: Recorded) -> None:
+def save(store: ReadableStore, recorded: Recorded) -> None:
     """Keep it, by one commit; the same one twice is kept once."""
     import pyarrow as pa
 
-    store._refuse_old_version()
+    refuse_old_version(store)
     if any(row["estimate"] == recorded.estimate for row in _rows(store, ["estimate"])):
         return
     row = {
@@ -200,11 +201,11 @@ def save(store: Store, recorded: Recorded) -> None:
     commits.tidy(store.place, "estimates")
 
 
-def _rows(store: Store, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def _rows(store: ReadableStore, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     return delta.read_rows(store.place, "estimates", columns)
 
 
-def listed_estimates(store: Store) -> list[dict[str, Any]]:
+def listed_estimates(store: ReadableStore) -> list[dict[str, Any]]:
     """The recorded estimates, each once, oldest first."""
     acknowledged = receipts(store.place, "estimates")
     found: dict[str, dict[str, Any]] = {}
@@ -220,7 +221,7 @@ def listed_estimates(store: Store) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def find(store: Store, estimate: str) -> dict[str, Any]:
+def find(store: ReadableStore, estimate: str) -> dict[str, Any]:
     """The record of this id, or of the only id that starts so; E407 if there is none."""
     rows = listed_estimates(store)
     fitting = [row for row in rows if row["estimate"] == estimate] or [
@@ -234,7 +235,7 @@ def find(store: Store, estimate: str) -> dict[str, Any]:
     return fitting[0]
 
 
-def reproduce(store: Store, estimate: str, progress: Progress | None = None) -> Recorded:
+def reproduce(store: ReadableStore, estimate: str, progress: Progress | None = None) -> Recorded:
     """Ask again as it was asked then, of the store as it was then; E408 with what differs."""
     row = find(store, estimate)
     try:

@@ -59,20 +59,6 @@ class Loaded:
         return self.table.take(pa.array(where))
 
 
-def runs(batches: Any) -> list[tuple[str, int]]:
-    """Each run of one batch in a column, and where it starts."""
-    import pyarrow as pa
-
-    column = batches.combine_chunks() if isinstance(batches, pa.ChunkedArray) else batches
-    if not len(column):
-        return []
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    codes = coded.indices.to_numpy(zero_copy_only=False)
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
-    names = coded.dictionary.to_pylist()
-    return [(names[codes[start]], int(start)) for start in starts]
-
-
 def load(place: delta.Place, name: str, batches: Sequence[str]) -> Loaded:
     """The rows of these batches; a file that was replaced by another meanwhile is looked for again."""
     return delta.again_if_replaced(place, name, lambda: _load(place, name, batches))
@@ -89,7 +75,7 @@ def _load(place: delta.Place, name: str, batches: Sequence[str]) -> Loaded:
         own = file.first_batch == file.last_batch
         columns = [*COLUMNS[name], *(() if own else ("batch",))]
         part = delta.read_file(place, name, file, columns, batches, (*coded, *(() if own else ("batch",))))
-        found = [(file.first_batch, 0)] if own else runs(part["batch"])
+        found = [(file.first_batch, 0)] if own else delta.runs(part["batch"])
         parts.append(part if own else part.drop_columns(["batch"]))
         for (batch, start), end in zip(found, [*(start for _, start in found[1:]), part.num_rows], strict=True):
             if batch in wanted:

@@ -14,7 +14,7 @@ from typing import Any
 
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.io.frames import Source
+from hero_eval.io.tables import InputTable
 from hero_eval.io.values import listed, plain_text
 from hero_eval.store.delta import BRING_BACK, Place
 from hero_eval.store.digests import COLUMNS, digest, row_digests
@@ -49,7 +49,7 @@ class Labeler:
         return said if any(part is not None for part in said) else None
 
 
-def read_labelers(source: Source | None, names: Sequence[str]) -> dict[str, Labeler]:
+def read_labelers(source: InputTable | None, names: Sequence[str]) -> dict[str, Labeler]:
     """What the labelers table says of these labelers; others are known by name only. E104, E201 or E114 if wrong."""
     found = {name: Labeler(name, name) for name in names}
     if source is None:

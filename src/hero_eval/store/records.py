@@ -14,7 +14,7 @@ from typing import Any
 
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
-from hero_eval.io.read_options import Options
+from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.validate import Contents
 
 IN_TABLES = frozenset(
@@ -140,8 +140,8 @@ def recalled(contents: Contents, knows: Mapping[str, Any], without: Sequence[str
     return replace(contents, **{name: from_json(value) for name, value in knows.items() if name in own})
 
 
-def with_options(options: Options, knows: Mapping[str, Any]) -> Options:
+def with_options(options: ReadOptions, knows: Mapping[str, Any]) -> ReadOptions:
     """Options with the ways of reading that the round remembers: fields that rounds and options share."""
     own = {one.name for one in fields(Contents)} - {"name", "columns", "positive"}
-    shared = [one.name for one in fields(Options) if one.name in own and one.name in knows]
+    shared = [one.name for one in fields(ReadOptions) if one.name in own and one.name in knows]
     return replace(options, **{name: from_json(knows[name]) for name in shared})

@@ -6,19 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hero_eval.errors import HeroError, InputError, Problem, wrong
 from hero_eval.findings import name_some
 from hero_eval.store import delta
+from hero_eval.store.estimates import listed_estimates
 from hero_eval.store.fetching import in_parts
 from hero_eval.store.identity import check_labelers
 from hero_eval.store.log import Entry, Log
+from hero_eval.store.reading import ReadableStore
 from hero_eval.store.receipts import are_readable, receipts
 from hero_eval.store.schemas import DATA, TABLES
-
-if TYPE_CHECKING:
-    from hero_eval.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class _Search:
             return None
 
 
-def check_store(store: Store) -> Soundness:
+def check_store(store: ReadableStore) -> Soundness:
     """Read everything that the log names, and hold it against the log."""
     search = _Search()
     for name in TABLES:
@@ -106,7 +105,7 @@ def _every(log: Log) -> list[Entry]:
     return list(found.values())
 
 
-def _damaged(store: Store, entries: Sequence[Entry], search: _Search) -> list[str]:
+def _damaged(store: ReadableStore, entries: Sequence[Entry], search: _Search) -> list[str]:
     """Rounds that cannot be read as they were; read together, and one by one where that fails."""
     found = []
     for part in in_parts(entries):
@@ -121,15 +120,15 @@ def _damaged(store: Store, entries: Sequence[Entry], search: _Search) -> list[st
     return list(dict.fromkeys(found))
 
 
-def _labelers(store: Store, entries: Sequence[Entry]) -> None:
+def _labelers(store: ReadableStore, entries: Sequence[Entry]) -> None:
     found: dict[str, list[dict[str, Any]]] = {}
     for row in delta.read_rows(store.place, "labelers"):
         found.setdefault(row["batch"], []).append(row)
     check_labelers(store.place, entries, found)
 
 
-def _estimates(store: Store) -> list[dict[str, Any]]:
-    rows = store.estimates()
+def _estimates(store: ReadableStore) -> list[dict[str, Any]]:
+    rows = listed_estimates(store)
     for row in rows:
         try:
             json.loads(row["options"]), json.loads(row["document"])
@@ -139,7 +138,7 @@ def _estimates(store: Store) -> list[dict[str, Any]]:
     return rows
 
 
-def _notes(store: Store, log: Log | None) -> list[str]:
+def _notes(store: ReadableStore, log: Log | None) -> list[str]:
     notes = []
     bound = log is not None and any(row.seal for row in log.rows)
     if bound and not receipts(store.place, "rounds"):
@@ -157,7 +156,7 @@ def _notes(store: Store, log: Log | None) -> list[str]:
     return notes
 
 
-def _left_behind(store: Store, named: set[str]) -> set[str]:
+def _left_behind(store: ReadableStore, named: set[str]) -> set[str]:
     """Batches that no row of the log names: their writers were stopped before the commit."""
     try:
         files = [file for name in DATA for file in delta.list_files(store.place, name)]

@@ -14,10 +14,10 @@ import numpy as np
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids, settle
-from hero_eval.io.columns import rename
-from hero_eval.io.files import beside, read_sources, read_table
-from hero_eval.io.frames import Source, Sources, to_source
-from hero_eval.io.read_options import Options
+from hero_eval.io.files import beside, read_input_tables, read_table
+from hero_eval.io.frames import to_input_table
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import InputTable, InputTables, rename
 from hero_eval.io.validate import NEEDED, Contents
 from hero_eval.io.values import count_of
 from hero_eval.round import Round
@@ -28,15 +28,15 @@ from hero_eval.store.contents import as_sources, rows_of_contents
 class Incoming:
     """Tables to be added, who the labelers are, and where they came from."""
 
-    sources: Sources
-    labelers: Source | None = None
+    sources: InputTables
+    labelers: InputTable | None = None
     origin: str | None = None
     findings: tuple[Finding, ...] = ()
     round: Contents | None = None
     """What the `Round` holds that was given, if one was, and nothing beside it."""
 
 
-def incoming(given: Any, gold: Any, labelers: Any, options: Options) -> Incoming:
+def incoming(given: Any, gold: Any, labelers: Any, options: ReadOptions) -> Incoming:
     """What the arguments of `add` mean. A table with gold but without labels is late gold."""
     sources, origin, folder = _main_tables(given, options)
     if gold is not None:
@@ -51,20 +51,21 @@ def incoming(given: Any, gold: Any, labelers: Any, options: Options) -> Incoming
     return Incoming(sources, who, origin, round=given._contents if alone else None)
 
 
-def _main_tables(given: Any, options: Options) -> tuple[Sources, str | None, Path | None]:
+def _main_tables(given: Any, options: ReadOptions) -> tuple[InputTables, str | None, Path | None]:
     if given is None:
-        return Sources(None, None, None, frozenset(), ()), None, None
+        return InputTables(None, None, None, frozenset(), ()), None, None
     if isinstance(given, Round):
         return as_sources(rows_of_contents(given._contents), f"round {given.name!r}"), None, None
-    if isinstance(given, Sources):
+    if isinstance(given, InputTables):
         return given, None, None
     if isinstance(given, str | os.PathLike):
         path = Path(given).expanduser()
-        return _without_labels(read_sources(path), options), str(path), path
-    return _without_labels(Sources(to_source("labels", given), None, None, frozenset(), ()), options), None, None
+        return _without_labels(read_input_tables(path), options), str(path), path
+    tables = InputTables(to_input_table("labels", given), None, None, frozenset(), ())
+    return _without_labels(tables, options), None, None
 
 
-def _without_labels(sources: Sources, options: Options) -> Sources:
+def _without_labels(sources: InputTables, options: ReadOptions) -> InputTables:
     """Late gold or items come without labels: one table with gold, or a folder without labels."""
     if sources.labels is not None:
         columns = set(rename(sources.labels, NEEDED["labels"], options.columns).columns)
@@ -77,25 +78,25 @@ def _without_labels(sources: Sources, options: Options) -> Sources:
     return sources
 
 
-def _table(name: str, given: Any) -> Source:
+def _table(name: str, given: Any) -> InputTable:
     if isinstance(given, str | os.PathLike):
         path = Path(given).expanduser()
         if not path.exists():
             raise wrong("E101", f"{path} does not exist.")
-        return Source(str(path), read_table(path), "files")
-    return to_source(name, given)
+        return InputTable(str(path), read_table(path), "files")
+    return to_input_table(name, given)
 
 
 def _origin(given: Any) -> str | None:
     return str(given) if isinstance(given, str | os.PathLike) else None
 
 
-def raise_problems(sources: Sources) -> None:
+def raise_problems(sources: InputTables) -> None:
     if sources.problems:
         raise InputError(sources.problems)
 
 
-def take_experts(given: Incoming, experts: Sequence[str], options: Options) -> Incoming:
+def take_experts(given: Incoming, experts: Sequence[str], options: ReadOptions) -> Incoming:
     """All that these labelers said is gold and not labels. `*` stands for any text. Where experts differ, neither."""
     labels = given.sources.labels
     if not experts:
@@ -123,7 +124,7 @@ def take_experts(given: Incoming, experts: Sequence[str], options: Options) -> I
     if old is not None:
         before = pa.table(rename(old, NEEDED["gold"], options.columns).columns)
         gold = pa.concat_tables([before, gold], promote_options="permissive")
-    sources = replace(given.sources, labels=kept, gold=Source("gold by experts", gold, labels.kind))
+    sources = replace(given.sources, labels=kept, gold=InputTable("gold by experts", gold, labels.kind))
     return replace(given, sources=sources, findings=tuple(findings), round=None)
 
 

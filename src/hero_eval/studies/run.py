@@ -22,7 +22,9 @@ from threadpoolctl import threadpool_limits
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.estimation.curves import Flat, Normal
-from hero_eval.methods.registry import CovariateColumns, Evidence, Fit, Method, all_methods
+from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence, LabelsOnly
+from hero_eval.methods.registry import Method, all_methods
+from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Bools, Floats, patterns_of_matrix
 from hero_eval.studies.alarms import guard_cells, guard_outcome, guard_rows
@@ -97,7 +99,7 @@ class StudyResult:
 
 def paper_methods() -> dict[str, Method]:
     """The methods that a study of the paper compares: those that take its two rounds of known labelers."""
-    return {name: one for name, one in all_methods().items() if "all labelers" not in one.takes}
+    return {name: one for name, one in all_methods().items() if not one.takes_groups}
 
 
 def cells_of(study: str, gold_rates: tuple[float, ...] | None = None) -> list[Cell]:
@@ -244,7 +246,9 @@ def _replicate(cell: Cell, seed: int, replication: int) -> Floats:
     study = list(STUDIES).index(cell.study)
     rng = np.random.default_rng([seed, study, cell.position, replication])
     evidence = _simulated(cell.design, rng) if cell.design is not None else _resampled(cell, rng)
-    return np.stack([_outcome(method.run(evidence)) for method in paper_methods().values()])
+    labels = LabelsOnly(evidence.n_classes, evidence.current, evidence.em)
+    given = {name: labels if one.evidence is LabelsOnly else evidence for name, one in paper_methods().items()}
+    return np.stack([_outcome(method.run(given[name])) for name, method in paper_methods().items()])
 
 
 def _outcome(fit: Fit) -> Floats:
@@ -262,16 +266,16 @@ def _interval(centre: float, error: float, *, logit: bool) -> tuple[float, float
     return curve.quantile((1 - LEVEL) / 2), curve.quantile((1 + LEVEL) / 2)
 
 
-def _simulated(design: Design, rng: np.random.Generator) -> Evidence:
+def _simulated(design: Design, rng: np.random.Generator) -> CovariateEvidence:
     made = draw(design, rng)
     current = patterns_of_matrix(made.current_labels, 2)
-    return Evidence(
+    return CovariateEvidence(
         2,
         current,
-        current,
         patterns_of_matrix(made.history_labels, 2, made.history_gold),
-        CovariateColumns(("x",), made.current_x, made.history_x, np.array([False])),
+        columns=CovariateColumns(("x",), made.current_x, made.history_x, np.array([False])),
         em=EMOptions.paper(),
+        classes=("0", "1"),
     )
 
 
@@ -293,7 +297,7 @@ def _twin(study: str) -> tuple[Twin, Floats, Floats, Bools]:
     return twin, words, words, np.ones(words.shape[1], dtype=bool)
 
 
-def _resampled(cell: Cell, rng: np.random.Generator) -> Evidence:
+def _resampled(cell: Cell, rng: np.random.Generator) -> CovariateEvidence:
     """Items of each round drawn with replacement, apart; gold revealed for a random part of history.
 
     Drawing prompts once for both rounds would make the covariates' means equal, and HERO-2 the same as HERO-1.
@@ -304,13 +308,13 @@ def _resampled(cell: Cell, rng: np.random.Generator) -> Evidence:
     gold = reveal(twin.history_truth[before], cell.gold_rate, rng)
     current = patterns_of_matrix(twin.current_labels[chosen], 2)
     names = tuple(str(c) for c in range(past.shape[1]))
-    return Evidence(
+    return CovariateEvidence(
         2,
         current,
-        current,
         patterns_of_matrix(twin.history_labels[before], 2, gold),
-        CovariateColumns(names, now[chosen], past[before], common),
+        columns=CovariateColumns(names, now[chosen], past[before], common),
         em=EMOptions.paper(),
+        classes=("0", "1"),
     )
 
 

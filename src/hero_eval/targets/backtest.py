@@ -10,47 +10,32 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.classes import common_classes
 from hero_eval.counting.count import is_large, stays, tally_of
 from hero_eval.counting.tally import are_alike
 from hero_eval.display import Displayed
 from hero_eval.errors import unsupported, wrong
 from hero_eval.estimate import SCHEMA_VERSION, number
 from hero_eval.estimation.covariates import shared_numeric
-from hero_eval.estimation.question import Options
+from hero_eval.estimation.headline import class_scores, positive_of
+from hero_eval.estimation.options import Options
 from hero_eval.estimation.replay import (
-    DEFAULT,
     HISTORY_MEAN,
     LEAST_ROUNDS,
-    Gain,
     Play,
     Quantity,
-    Rivalry,
     RoundDrift,
-    clear_winner,
     common_drift,
     replay,
-    rival,
 )
+from hero_eval.estimation.rivals import Summary, choose_by_plays, summarize
 from hero_eval.findings import Finding, name_some
-from hero_eval.labelers.reliability import Reliability, history_rounds
+from hero_eval.labelers.fitting import history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.result_frames import Framed, checked_backend, to_frame
-from hero_eval.round import Round, common_classes
-from hero_eval.targets.rate import class_scores, positive_of
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A method over all rounds that it could play: means of |error|, error, width and score; the share covered."""
-
-    method: str
-    n_rounds: int
-    abs_error: float
-    bias: float
-    coverage: float
-    width: float
-    score: float
+from hero_eval.round import Round
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +80,7 @@ class Backtest(Displayed, Framed):
     @cached_property
     def methods(self) -> Mapping[str, Summary]:
         """Each method over its rounds, by name."""
-        return {name: _summary(name, self.plays) for name in dict.fromkeys(one.method for one in self.plays)}
+        return {name: summarize(name, self.plays) for name in dict.fromkeys(one.method for one in self.plays)}
 
     @property
     def best(self) -> str:
@@ -109,7 +94,7 @@ class Backtest(Displayed, Framed):
 
     @cached_property
     def _choice(self) -> tuple[str, str]:
-        return choice(self.plays, [name for name in self.methods if name != HISTORY_MEAN])
+        return choose_by_plays(self.plays, [name for name in self.methods if name != HISTORY_MEAN])
 
     @property
     def gold_error(self) -> float:
@@ -206,21 +191,6 @@ class Backtest(Displayed, Framed):
         return f"Backtest({len(self.rounds)} rounds, best {self.best}, interval scores: {scores})"
 
 
-def _summary(name: str, plays: Sequence[Play]) -> Summary:
-    own = [one for one in plays if one.method == name]
-    errors = np.array([one.error for one in own])
-    errors = errors[np.isfinite(errors)]
-    return Summary(
-        name,
-        len(own),
-        float(np.abs(errors).mean()) if len(errors) else math.nan,
-        float(errors.mean()) if len(errors) else math.nan,
-        float(np.mean([one.covered for one in own])),
-        float(np.mean([one.width for one in own])),
-        float(np.mean([one.score for one in own])),
-    )
-
-
 def _row(one: Play) -> dict[str, Any]:
     return {
         "round": one.round,
@@ -241,44 +211,6 @@ def _row(one: Play) -> dict[str, Any]:
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: number(value) if isinstance(value, float) else value for key, value in row.items()}
-
-
-def choice(plays: Sequence[Play], methods: Sequence[str]) -> tuple[str, str]:
-    """The method to take, and why; `methods` are those that may be taken."""
-    n_rounds = len({one.round for one in plays})
-    if DEFAULT not in methods:
-        scores = {name: _summary(name, plays).score for name in methods}
-        best = min(scores, key=lambda name: scores[name]) if scores else ""
-        return best, f"its interval score is the lowest, {scores[best]:.3f}" if best else "no method could play"
-    if n_rounds < LEAST_ROUNDS:
-        return DEFAULT, f"{n_rounds} rounds cannot tell methods apart"
-    winner = clear_winner(plays, methods)
-    if winner is not None:
-        return winner.method, told(winner)
-    rivals = [rival(plays, name) for name in methods if name != DEFAULT]
-    nearest = max((one for one in rivals if one.n_rounds), key=lambda one: one.score.mean, default=None)
-    score = _summary(DEFAULT, plays).score
-    if nearest is None or nearest.score.mean <= 0:
-        return DEFAULT, f"over {n_rounds} rounds its interval score {score:.3f} is the lowest"
-    close = f"that of {nearest.method} is lower by {_shown(nearest.score)}"
-    larger = replace(nearest.error, mean=-nearest.error.mean)
-    reason = f"but its errors are not clearly smaller (by {_shown(nearest.error)})"
-    if larger.mean > 0:
-        reason = f"but its errors are larger by {_shown(larger)}"
-    if not nearest.score.clear:
-        reason = "which chance explains" if nearest.n_rounds >= LEAST_ROUNDS else f"on {nearest.n_rounds} rounds only"
-    return DEFAULT, f"over {n_rounds} rounds its interval score is {score:.3f}; {close}, {reason}"
-
-
-def told(winner: Rivalry) -> str:
-    return (
-        f"over {winner.n_rounds} rounds its interval score is lower than that of {DEFAULT} by {_shown(winner.score)}, "
-        f"and its errors are smaller by {_shown(winner.error)}"
-    )
-
-
-def _shown(gain: Gain) -> str:
-    return f"{gain.mean:.3f} ± {gain.error:.3f}"
 
 
 def backtest(
@@ -363,7 +295,7 @@ def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options
     if methods is None:
         covariates = options.covariates or options.text is not None or shared_numeric(past[:1], past[1:])
         can = {name: one for name, one in known.items() if not one.by_design}  # the gold of a played round is hidden
-        return [name for name, one in can.items() if covariates or "covariates" not in one.needs]
+        return [name for name, one in can.items() if covariates or not one.needs_covariates]
     if isinstance(methods, str) or not methods or any(name not in known for name in methods):
         raise wrong("E201", f"methods is {methods!r}. Give a list of some of: {', '.join(known)}")
     return list(dict.fromkeys(methods))

@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.classes import common_classes, in_one_spelling
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.estimation.question import PastRounds, require_round
-from hero_eval.labelers.reliability import Reliability, fit_with, history_rounds
+from hero_eval.estimation.options import PastRounds, require_round
+from hero_eval.labelers.fitting import fit_with, history_rounds
+from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.result_frames import Framed, checked_backend, to_frame
-from hero_eval.round import Round, common_classes, in_one_spelling
+from hero_eval.round import Round
 from hero_eval.targets.rate import estimate_rate
 
 
@@ -209,7 +211,7 @@ def compare_some(
     for name in methods:
         method = all_methods()[name]
         extra: dict[str, Any] = asked if method.uses_covariates else {}
-        extra = extra | ({"groups": groups} if "all labelers" in method.takes else {})
+        extra = extra | ({"groups": groups} if method.takes_groups else {})
         try:
             estimates[name] = estimate_rate(current, history, method=name, progress=progress, **extra, **common)
         except HeroError as error:

@@ -9,12 +9,13 @@ from functools import partial
 import numpy as np
 
 from hero_eval.estimate import Estimate, Influence, Part, Source
+from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import Normal
-from hero_eval.estimation.question import Options, PastRounds, ask, require_round
+from hero_eval.estimation.options import Options, PastRounds, require_round
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.subtract import difference_of
 from hero_eval.findings import Finding, name_some, unique
-from hero_eval.labelers.reliability import history_rounds
+from hero_eval.labelers.fitting import history_rounds
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 
@@ -108,10 +109,10 @@ def estimate_difference(
     sides, history, remarks = _apart((a, b), history)
     if any(one.code == "F114" for one in remarks) and options.cluster is None:
         options = replace(options, cluster="item")  # an item that counts on both sides counts once in the error
-    question = ask(sides, history, options, best=partial(best_by_pairs, positive=positive))
-    difference = difference_of(question, positive)
+    analysis = ask(sides, history, options, best=partial(best_by_pairs, positive=positive))
+    difference = difference_of(analysis, positive)
     found = [one for one in difference.findings if not (remarks and one.code == "F114")]
-    source = Source((a, b), question.reliability or history)
+    source = Source((a, b), analysis.question.reliability or history)
     difference = replace(difference, source=source, findings=unique([*remarks, *found]))
     return _nothing(difference, a, b) if a.holds_same_as(b) else difference
 

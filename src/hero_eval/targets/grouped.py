@@ -16,7 +16,8 @@ import numpy as np
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.estimation.question import Options, Question
+from hero_eval.estimation.options import Options
+from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, unique
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round

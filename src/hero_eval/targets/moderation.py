@@ -16,16 +16,19 @@ import numpy as np
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
+from hero_eval.estimation.analysis import Analysis
+from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import resampled
+from hero_eval.estimation.headline import rate_contrast
 from hero_eval.estimation.intervals import edge_floor, interval_kind
-from hero_eval.estimation.question import Current, Options, PastRounds, Question, ask, require_round
+from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.question import Question
 from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.findings import Finding, settled, unique
-from hero_eval.methods.registry import Fit
+from hero_eval.methods.result import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
-from hero_eval.targets.rate import rate_contrast
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,24 +201,23 @@ def estimate_moderation(
     flags = current.flags(flag)
     refuse_own_history(current, history)
     sides = [current.select(flags == side) for side in (True, False) if (flags == side).any()]
-    question = ask(sides, history, options, split=flag)
+    analysis = ask(sides, history, options, split=flag)
+    question = analysis.question
     if len(question.classes) > 2:
         raise wrong("E204", f"moderation asks for two classes; here are {', '.join(question.classes)}")
     contrast = rate_contrast(question, positive)
-    fits = question.fits()
-    found = _findings(question, fits, flag)
+    found = _findings(analysis, flag)
     made = {
-        bool(here.round.flags(flag)[0]): _group(question, here, fit, contrast)
-        for here, fit in zip(question.currents, fits, strict=True)
+        bool(here.round.flags(flag)[0]): _group(analysis, at, contrast) for at, here in enumerate(question.currents)
     }
-    return _assemble(question, made, _flag_share(question, fits, flag), contrast, found)
+    return _assemble(analysis, made, _flag_share(question, flag), contrast, found)
 
 
-def _findings(question: Question, fits: Sequence[Fit], flag: str) -> list[Finding]:
+def _findings(analysis: Analysis, flag: str) -> list[Finding]:
     """What is said of both groups once, and of one of them with its name."""
     sides = {
-        "flagged items" if here.round.flags(flag)[0] else "unflagged items": question.fit_findings(fit, here)
-        for here, fit in zip(question.currents, fits, strict=True)
+        "flagged items" if here.round.flags(flag)[0] else "unflagged items": of
+        for here, of in zip(analysis.question.currents, analysis.findings, strict=True)
     }
     if len(sides) == 1:
         return [finding for of in sides.values() for finding in of]
@@ -228,26 +230,28 @@ def _findings(question: Question, fits: Sequence[Fit], flag: str) -> list[Findin
     ]
 
 
-def _group(question: Question, here: Current, fit: Fit, contrast: Floats) -> _Group:
+def _group(analysis: Analysis, at: int, contrast: Floats) -> _Group:
+    fit, here = analysis.fits[at], analysis.question.currents[at]
     unknown = bool(np.isnan(fit.current).any())
     return _Group(
         rate=math.nan if unknown else float(contrast @ fit.rates),
         centre=float(contrast @ fit.inside),
-        influence=question.influence(fit, here, contrast),
+        influence=analysis.question.influence(fit, here, contrast),
         fit=fit,
-        n_items=here.n_items(fit.on_all),
+        n_items=here.n_items,
     )
 
 
-def _flag_share(question: Question, fits: list[Fit], flag: str) -> tuple[float, Influence]:
+def _flag_share(question: Question, flag: str) -> tuple[float, Influence]:
     """The weighted share of flagged items and each item's influence on it."""
     flags, weights, units = [], [], []
-    for here, fit in zip(question.currents, fits, strict=True):
-        kept = slice(None) if fit.on_all else here.known
+    for here in question.currents:
+        kept = here.kept
+        assert kept is not None
         flags.append(here.round.flags(flag)[kept].astype(float))
         raw = np.ones(here.round.n_items) if here.round.weight is None else here.round.weight
         weights.append(raw[kept])
-        units.append(here.units(fit.on_all))
+        units.append(here.units)
     flagged, weight = np.concatenate(flags), np.concatenate(weights)
     share = float(weight @ flagged / weight.sum())
     values: Floats = weight * (flagged - share) / weight.sum()
@@ -269,7 +273,7 @@ def _quantities(share: Floats, flagged: Floats, unflagged: Floats) -> dict[str, 
 
 
 def _assemble(
-    question: Question,
+    analysis: Analysis,
     made: dict[bool, _Group],
     flagged: tuple[float, Influence],
     contrast: Floats,
@@ -294,16 +298,16 @@ def _assemble(
     if math.isnan(float(values["recall"])) and not unknown:
         found.append(Finding("F501", "no violation is estimated, so recall is undefined"))
     fits = [group.fit for group in made.values()]
-    kind, remark = interval_kind(question, fits, question.currents, linear=False)
+    kind, remark = interval_kind(analysis.question, fits, analysis.question.currents, linear=False)
     findings = unique([*found, *remark])
     pulls = _influences(share, share_influence, yes, no, centres)
     floors = _floors(centres, n_items, one_sided=share in (0.0, 1.0), on_edge=any(fit.on_edge for fit in fits))
-    drawn = _replicated(question, made, contrast) if kind == "bootstrap" else {}
+    drawn = _replicated(analysis, made, contrast) if kind == "bootstrap" else {}
 
     def finish(what: str) -> Estimate:
         value, influence = float(values[what]), pulls[what]
         curve = resampled(drawn[what], value, influence.skewness()) if what in drawn and math.isfinite(value) else None
-        return question.finish(
+        return analysis.finish(
             "moderation",
             what,
             value,
@@ -361,9 +365,9 @@ def _product(share: float, on_share: Influence, group: _Group | None) -> Influen
     return Influence(()) if group is None else share * group.influence + group.centre * on_share
 
 
-def _replicated(question: Question, made: dict[bool, _Group], contrast: Floats) -> dict[str, Floats]:
+def _replicated(analysis: Analysis, made: dict[bool, _Group], contrast: Floats) -> dict[str, Floats]:
     """Bootstrap replicates of every quantity."""
-    drawn = question.replicates
+    drawn = analysis.replicates
     rates = {side: of @ contrast for side, of in zip(made, drawn.rates, strict=True)}
     mass = dict(zip(made, drawn.mass, strict=True))
     nothing = np.zeros(len(drawn.mass[0]))

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from hero_eval.classes import spelled
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
-from hero_eval.estimation.question import Options, PastRounds, ask
+from hero_eval.estimation.ask import ask
+from hero_eval.estimation.headline import class_rates
+from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.model.history import Progress
-from hero_eval.round import Round, spelled
-from hero_eval.targets.rate import class_rates
+from hero_eval.round import Round
 
 _A = ("a", "model_a", "model a", "left", "1")
 _B = ("b", "model_b", "model b", "right", "2")
@@ -108,10 +110,10 @@ def estimate_win_rate(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
     )
-    question = ask([current], history, options)
+    analysis = ask([current], history, options)
+    question = analysis.question
     named = (None if one is None else spelled(one, question.classes) for one in (a, b, tie))
     wins, loses, draws = _sides(question.classes, *named)
-    fit = question.fits()[0]
     worth = np.zeros(len(question.classes))
     worth[question.classes.index(wins)] = 1.0
     if draws is not None and ties == "half":
@@ -119,10 +121,9 @@ def estimate_win_rate(
     what = f"win rate of {wins!r} over {loses!r}" + (
         "" if draws is None else f", ties {'half' if ties == 'half' else 'apart'}"
     )
-    only = question.currents[0]
-    rated = question.estimate("win rate", what, fit, only, worth)
+    rated = analysis.estimate("win rate", what, worth)
     source = Source((current,), question.reliability or history)
-    return replace(rated, distribution=class_rates(question, only, fit), source=source)
+    return replace(rated, distribution=class_rates(analysis), source=source)
 
 
 def _sides(classes: Sequence[str], a: str | None, b: str | None, tie: str | None) -> tuple[str, str, str | None]:

@@ -23,7 +23,7 @@ from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Told
 from hero_eval.store.estimates import asked_of, make
 from hero_eval.store.log import Entry
-from hero_eval.store.store import common_past
+from hero_eval.store.past_rounds import common_past
 from hero_eval.web.jobs import (
     Result,
     estimate_document,
@@ -122,7 +122,7 @@ def _one_method(options: Mapping[str, Any], first: Estimate) -> Mapping[str, Any
     """What the data chose for the first difference is taken for all: to try methods anew for each costs time, and
     differences by different methods are not alike. A method that needs covariates chooses these anew."""
     known = all_methods().get(first.method)
-    needy = known is None or "covariates" in known.needs or known.by_design
+    needy = known is None or known.needs_covariates or known.by_design
     return options if needy else {**options, "method": first.method}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import hero_eval as hero
 from hero_eval import charts
 from hero_eval.charts.theme import Chart, csv_text
+from hero_eval.classes import common_classes
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
@@ -18,7 +19,6 @@ from hero_eval.report.document import Report, Row, Told
 from hero_eval.report.html import html
 from hero_eval.report.making import report_of
 from hero_eval.report.text import markdown
-from hero_eval.round import common_classes
 from hero_eval.store.estimates import asked_of, make, save
 from hero_eval.store.log import Entry
 from hero_eval.web.process import Tell

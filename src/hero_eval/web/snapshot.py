@@ -16,7 +16,8 @@ from typing import Any
 from hero_eval.store import delta
 from hero_eval.store.estimates import listed_estimates
 from hero_eval.store.log import Entry, Log, read_log
-from hero_eval.store.store import Store, past_of
+from hero_eval.store.past_rounds import past_of
+from hero_eval.store.reading import ReadableStore
 
 TABLES = ("rounds", "labelers", "estimates")
 REMOTE_PAUSE = 2.0
@@ -120,7 +121,7 @@ class Shelf:
 def _read(path: str, versions: tuple[int, ...]) -> Snapshot:
     """A fresh place, so that what was read before is not kept."""
     place = delta.place_of(path, None)
-    store = Store(place)
+    store = ReadableStore(place)
     log = read_log(place)
     labelers: dict[str, list[Mapping[str, Any]]] = {}
     for row in store.labeler_rows(log):

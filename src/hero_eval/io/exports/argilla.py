@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _JUDGE = "'judge', a ->> '$.agent', NULL, NULL"
@@ -23,7 +23,7 @@ def _fits(opened: Opening) -> bool:
     return any(key.endswith((".responses", ".suggestion")) for key in opened.keys)
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     if "fields" in opened.keys:
         _fill_nested(opened)
     else:

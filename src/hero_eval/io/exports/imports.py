@@ -16,8 +16,8 @@ from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.io.exports.opening import JSON_ENDINGS, Opening, open_export
 from hero_eval.io.files import ENDINGS
-from hero_eval.io.frames import Source, Sources
 from hero_eval.io.read_options import make_options
+from hero_eval.io.tables import InputTable, InputTables
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import listed
 
@@ -44,7 +44,7 @@ DESCRIBED = "CREATE TABLE described (item VARCHAR, data JSON)"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExportOptions:
     """What the caller said about the file."""
 
     fields: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Tool:
     looks_for: str
     """In words, for whoever has a file that nothing fits."""
     fits: Callable[[Opening], bool]
-    fill: Callable[[Opening, Asked], None]
+    fill: Callable[[Opening, ExportOptions], None]
     """Fills the tables `answers` and `described`."""
 
 
@@ -101,15 +101,15 @@ class Export:
     def columns(self) -> list[str]:
         return [name for name in self.items.column_names if name != "item"]
 
-    def sources(self) -> Sources:
+    def sources(self) -> InputTables:
         """The tables that a round is read from."""
 
-        def source(table: Any, what: str) -> Source | None:
-            return Source(f"{self.origin} ({what})", table, "files") if table.num_rows else None
+        def source(table: Any, what: str) -> InputTable | None:
+            return InputTable(f"{self.origin} ({what})", table, "files") if table.num_rows else None
 
-        labels = Source(f"{self.origin} (labels)", self.labels, "files")
+        labels = InputTable(f"{self.origin} (labels)", self.labels, "files")
         items = source(self.items, "items") if self.columns else None
-        return Sources(labels, source(self.gold, "gold"), items, frozenset(), ())
+        return InputTables(labels, source(self.gold, "gold"), items, frozenset(), ())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -137,7 +137,7 @@ def read_export(
     """Read what a tool exported. `tool=None` finds out which. `fields` are the questions or scores to take."""
     if tool is not None and tool not in TOOLS:
         raise wrong("E201", f"--from is {tool!r}. Known: {', '.join(TOOLS)}")
-    asked = Asked(tuple(fields), None if labeler_columns is None else tuple(labeler_columns), columns)
+    asked = ExportOptions(tuple(fields), None if labeler_columns is None else tuple(labeler_columns), columns)
     opened = open_export(Path(path).expanduser())
     try:
         name, why = (tool, "as named") if tool is not None else _recognise(opened)
@@ -147,11 +147,11 @@ def read_export(
         export = _finish(name, why, opened, asked)
     finally:
         opened.con.close()
-    parse_round(_labelled_gold(export), make_options(None, None, None, None, None, export.origin))
+    parse_round(_labeled_gold(export), make_options(None, None, None, None, None, export.origin))
     return export
 
 
-def _labelled_gold(export: Export) -> Sources:
+def _labeled_gold(export: Export) -> InputTables:
     """As it will be read, but gold of items without labels may wait for them."""
     import pyarrow as pa
 
@@ -161,7 +161,7 @@ def _labelled_gold(export: Export) -> Sources:
     items = sources.items.table if sources.items else pa.table({"item": export.labels["item"].unique()})
     more = pa.table({"item": pa.concat_arrays([*_chunks(items["item"]), *_chunks(export.gold["item"])]).unique()})
     listing = items if sources.items and len(more) == len(items) else more
-    return Sources(sources.labels, sources.gold, Source("items", listing, "files"), frozenset(), ())
+    return InputTables(sources.labels, sources.gold, InputTable("items", listing, "files"), frozenset(), ())
 
 
 def _chunks(column: Any) -> list[Any]:
@@ -189,7 +189,7 @@ def _recognise(opened: Opening) -> tuple[str, str]:
     )
 
 
-def _fill(name: str, opened: Opening, asked: Asked) -> None:
+def _fill(name: str, opened: Opening, asked: ExportOptions) -> None:
     import duckdb
 
     try:
@@ -201,7 +201,7 @@ def _fill(name: str, opened: Opening, asked: Asked) -> None:
         raise wrong("E103", message) from error
 
 
-def _finish(name: str, why: str, opened: Opening, asked: Asked) -> Export:
+def _finish(name: str, why: str, opened: Opening, asked: ExportOptions) -> Export:
     """The chosen answers as tables, and the rest by the reason why it is dropped."""
     con = opened.con
     con.execute(
@@ -226,7 +226,7 @@ def _finish(name: str, why: str, opened: Opening, asked: Asked) -> Export:
     return Export(name, why, str(opened.file), labels, gold, _items(con), labelers, dropped)
 
 
-def _choose_fields(opened: Opening, asked: Asked) -> None:
+def _choose_fields(opened: Opening, asked: ExportOptions) -> None:
     """Answers to other questions than the chosen ones are dropped; E121 if it must be said which."""
     counts = dict(
         opened.con.execute(

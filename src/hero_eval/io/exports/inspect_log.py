@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _GRADES = "CASE {0} WHEN 'C' THEN '1' WHEN 'P' THEN '0.5' WHEN 'I' THEN '0' WHEN 'N' THEN '0' ELSE {0} END"
@@ -12,7 +12,7 @@ def _fits(opened: Opening) -> bool:
     return {"eval", "samples"} <= set(opened.keys)
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     con = opened.con
     opened.expect("json -> '$.samples'", ["ARRAY"], "samples")
     con.execute(

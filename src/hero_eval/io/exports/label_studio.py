@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _ANSWER = """CASE r ->> '$.type'
@@ -21,7 +21,7 @@ def _fits(opened: Opening) -> bool:
     return whole or {"annotation_id", "annotator", "id"} <= set(opened.keys)
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     if opened.exists("$.annotation_id"):
         _fill_min(opened)
         return

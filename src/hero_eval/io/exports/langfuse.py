@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _KEYS = {"traceId", "name", "source"}
@@ -12,7 +12,7 @@ def _fits(opened: Opening) -> bool:
     return set(opened.keys) >= _KEYS or (opened.exists("$.data[0].traceId") and opened.exists("$.data[0].name"))
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     opened.con.execute(
         "CREATE TABLE scores AS SELECT number, json AS s FROM records WHERE NOT json_exists(json, '$.data')"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _OWN = (
@@ -15,7 +15,7 @@ def _fits(opened: Opening) -> bool:
     return {"doc_id", "doc"} <= set(opened.keys)
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     con = opened.con
     opened.expect("json -> '$.doc_id'", ["UBIGINT", "BIGINT", "VARCHAR"], "doc_id")
     opened.expect("json -> '$.doc'", ["OBJECT", "VARCHAR"], "doc")

@@ -6,7 +6,7 @@ the same model in all judgments of an item. A model judge sees both orders; wher
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _ONE = "coalesce(json ->> '$.model_a', json ->> '$.model_1')"
@@ -20,7 +20,7 @@ def _fits(opened: Opening) -> bool:
     return "question_id" in keys and (human <= keys or pair <= keys or single <= keys)
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     opened.expect("json -> '$.question_id'", ["UBIGINT", "BIGINT", "VARCHAR"], "question_id")
     opened.con.execute(
         """CREATE TABLE judged AS SELECT number, json, json ->> '$.question_id' AS question,

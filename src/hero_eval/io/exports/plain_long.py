@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hero_eval.io.columns import suggest
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
+from hero_eval.io.tables import suggest
 
 NEEDED = ("item", "labeler", "label")
 UNKNOWN = "NULL, NULL, NULL, NULL, NULL, NULL"
@@ -47,7 +47,7 @@ def _fits(opened: Opening) -> bool:
     return set(NEEDED) <= set(names(opened, None, NEEDED))
 
 
-def _fill(opened: Opening, asked: Asked) -> None:
+def _fill(opened: Opening, asked: ExportOptions) -> None:
     table, con = rows(opened), opened.con
     ours = names(opened, asked.columns, NEEDED)
     con.register("plain", table)
@@ -61,12 +61,12 @@ def _fill(opened: Opening, asked: Asked) -> None:
     describe(opened, item, [name for name in described if name != _gold_name(opened, asked)])
 
 
-def _gold_name(opened: Opening, asked: Asked) -> str | None:
+def _gold_name(opened: Opening, asked: ExportOptions) -> str | None:
     given = (asked.columns or {}).get("gold", "gold")
     return given if given in opened.keys else None
 
 
-def fill_gold(opened: Opening, item: str, described: list[str], asked: Asked) -> None:
+def fill_gold(opened: Opening, item: str, described: list[str], asked: ExportOptions) -> None:
     """A column `gold` of the table, once an item."""
     gold = _gold_name(opened, asked)
     if gold in described:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hero_eval.errors import wrong
 from hero_eval.io.arrays import encode_answers
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 from hero_eval.io.exports.plain_long import UNKNOWN, describe, fill_gold, names, quoted, rows
 from hero_eval.io.values import canonical, is_binary, listed
@@ -21,10 +21,10 @@ def _fits(opened: Opening) -> bool:
             "WHERE json_type(json, '$.\"' || key || '\"') IN ('OBJECT', 'ARRAY')"
         ).fetchone()[0]
     )
-    return flat and "item" in names(opened, None, ("item",)) and bool(_labelers(opened, Asked()))
+    return flat and "item" in names(opened, None, ("item",)) and bool(_labelers(opened, ExportOptions()))
 
 
-def _labelers(opened: Opening, asked: Asked) -> list[str]:
+def _labelers(opened: Opening, asked: ExportOptions) -> list[str]:
     """The columns whose values are answers: those of the gold column, else the set that most columns share."""
     table = rows(opened)
     item = names(opened, asked.columns, ("item",)).get("item")
@@ -46,7 +46,7 @@ def _values(column: object) -> frozenset[str]:
     return frozenset(canonical(text, binary=is_binary(some)) for text in some)
 
 
-def _fill(opened: Opening, asked: Asked) -> None:
+def _fill(opened: Opening, asked: ExportOptions) -> None:
     table, con = rows(opened), opened.con
     item = names(opened, asked.columns, ("item",)).get("item")
     if item is None:

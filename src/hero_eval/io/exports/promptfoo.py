@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hero_eval.io.exports.imports import Asked, Tool
+from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
 _PROVIDER = "coalesce(r ->> '$.provider.id', r ->> '$.provider')"
@@ -12,7 +12,7 @@ def _fits(opened: Opening) -> bool:
     return opened.exists("$.results.results") or opened.exists("$.results[0].gradingResult")
 
 
-def _fill(opened: Opening, _asked: Asked) -> None:
+def _fill(opened: Opening, _asked: ExportOptions) -> None:
     con = opened.con
     where = "$.results.results" if opened.exists("$.results.results") else "$.results"
     opened.expect(f"json -> '{where}'", ["ARRAY"], "results")

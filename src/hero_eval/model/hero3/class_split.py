@@ -6,7 +6,7 @@ with a valley between them stay two humps, wherever the labelers' common mood ha
 one round alone finds that valley: it gives rates s_r of round r that know nothing of other rounds.
 
 Let d_r be the shift of the class logits that would bring HERO-3's reading of round r to s_r. In round r the logits are
-taken to be off by  m + c d_r + b_r,  with b_r the drift that nothing explains (`between.py`) and one weight c between 0
+taken to be off by  m + c d_r + b_r,  with b_r the drift that nothing explains (`drift`) and one weight c between 0
 (the shape tells nothing) and 1 (the shape is right), the same for all rounds. The past rounds' gold gives the joint
 posterior of c, m and the size of b. A valley that is always a little on one side of the expert's boundary is what m is
 for; one that is always far from it speaks against the shapes.
@@ -25,29 +25,42 @@ from scipy.special import logsumexp
 
 from hero_eval.model.hero3.drift import (
     SIZES,
-    Drift,
+    DriftPosterior,
     gold_rows,
     label_shares,
     marginal,
     mean_slopes,
-    shifted,
+    shift_logits,
     size_log_prior,
 )
-from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.patterns import Floats
 
 BLURRED, CLEAR = 0.96, 0.98
-"""Shares of the levels' variance that labels tell, between which the shape of a round begins to count."""
+"""Shares of the levels' variance that labels tell, between which the shape of a round begins to count. Chosen on
+simulated rounds of a hundred judges (`benchmarks/many_judges.py`, docs/method.md). They are shares near 1 and cannot be
+doubled; twice as far from 1, shapes would count in rounds whose humps labelers' own noise makes (reasoned)."""
 MEAN_SD = 0.25
-"""Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that."""
+"""Of m: how far from the valley the expert's boundary lies in all rounds. A few dozen golds tell it worse than that.
+Doubled, shapes that are always off to one side are spoken against less (reasoned)."""
 LEAST_ROUNDS = 3
-"""Past rounds with gold: two differences between rounds at least, to hold the shapes' against."""
+"""Past rounds with gold: two differences between rounds at least, to hold the shapes' against. Doubled, teams with
+three to five past rounds would do without shapes (reasoned)."""
 WEIGHTS: Floats = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-_BEFORE: Floats = np.array([0.1, 0.2, 0.3, 0.4])  # of the weights but 0, where shapes are seen
-_MOST = 0.95  # of that prior: shapes may tell nothing, and gold may say so
-_FARTHEST = 4.0  # logits: a shape that would move a round farther is not read from it
+"""The grid of c, from "the shape tells nothing" to "the shape is right". Twice as dense, its mean changes by a few
+hundredths (reasoned)."""
+_WEIGHTS_PRIOR: Floats = np.array([0.1, 0.2, 0.3, 0.4])
+"""Of the weights but 0, where shapes are seen: probably large. They are shares and sum to 1: nothing to double."""
+_MOST_PRIOR = 0.95
+"""Of that prior: shapes may tell nothing, and gold may say so. With .9, the other 5% less sure, gold needs a little
+less to say it (reasoned)."""
+_FARTHEST = 4.0
+"""Logits: a shape that would move a round farther is not read from it. Doubled, a round whose labels part off a few
+items could be moved to next to none of a class (reasoned)."""
 _STEPS = 100
+"""Of the search for a shift, which is monotone. Doubled, nothing changes (reasoned)."""
 _REST = 1e-9
+"""The move, in logits, below which the search ends. Doubled, nothing changes that could be seen (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +71,12 @@ class ClassSplit:
     """
 
     shift: Floats
-    drift: Drift
+    drift: DriftPosterior
     weight: float
     moves: Floats
 
 
-def level_certainty(fit: LevelFit) -> float:
+def level_certainty(fit: LevelModel) -> float:
     """How much of the variance of items' levels is told by their labels; 0 without levels."""
     if fit.shape.n_levels == 0:
         return 0.0
@@ -74,7 +87,7 @@ def level_certainty(fit: LevelFit) -> float:
     return float(told / max(told + open_part, 1e-300))
 
 
-def shape_is_seen(fit: LevelFit) -> bool:
+def shape_is_seen(fit: LevelModel) -> bool:
     """Whether labels tell levels surely enough, and enough past rounds have gold, for shapes to be held against it."""
     rows = fit.rows
     n_rounds = len(np.unique(rows.round[rows.known & ~rows.is_current]))
@@ -85,7 +98,7 @@ def shift_to(shares: Floats, counts: Floats, rates: Floats) -> Floats:
     """(K-1,): the shift of all class logits at which the mean of the class shares (P, K) is `rates` (K,)."""
     shift = np.zeros(shares.shape[1] - 1)
     for _ in range(_STEPS):
-        now = shifted(shares, shift)
+        now = shift_logits(shares, shift)
         gap = (rates - counts @ now / counts.sum())[1:]
         slopes = mean_slopes(now, counts) + 1e-9 * np.eye(len(gap))
         new = np.clip(shift + np.clip(np.linalg.solve(slopes, gap), -1.0, 1.0), -_FARTHEST, _FARTHEST)
@@ -96,7 +109,7 @@ def shift_to(shares: Floats, counts: Floats, rates: Floats) -> Floats:
     return shift
 
 
-def learn_split(fit: LevelFit, rates: Floats) -> ClassSplit:
+def learn_split(fit: LevelModel, rates: Floats) -> ClassSplit:
     """What gold makes of the shapes; `rates` (R, K) are those that each round's labels give by themselves."""
     rows = fit.rows
     shares, counts = label_shares(fit), rows.patterns.counts
@@ -105,23 +118,24 @@ def learn_split(fit: LevelFit, rates: Floats) -> ClassSplit:
     )
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     offset, gold, of_gold = gold_rows(fit, rows.known)
-    heights, means = np.empty((len(WEIGHTS), len(SIZES))), np.empty((len(WEIGHTS), len(SIZES), rates.shape[1] - 1))
+    log_likelihoods = np.empty((len(WEIGHTS), len(SIZES)))
+    means = np.empty((len(WEIGHTS), len(SIZES), rates.shape[1] - 1))
     for i, weight in enumerate(WEIGHTS):
         moved = offset.copy()
         moved[:, 1:] += weight * moves[rows.round[rows.known]]
         for k, size in enumerate(SIZES):
-            heights[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size, MEAN_SD**-2)
-    joint = heights + size_log_prior() + np.log(_before(level_certainty(fit)))[:, None]
+            log_likelihoods[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size, MEAN_SD**-2)
+    joint = log_likelihoods + size_log_prior() + np.log(_weight_prior(level_certainty(fit)))[:, None]
     chance = np.exp(joint - logsumexp(joint))
     by_cell = WEIGHTS[:, None, None] * moves[-1] + means - means[0]
     shift = np.einsum("ik,ikc->c", chance, by_cell)
     spread = float(np.einsum("ik,ikc->", chance, (by_cell - shift) ** 2)) / len(shift)
-    drift = Drift(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
+    drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
     return ClassSplit(shift, drift, float(chance.sum(axis=1) @ WEIGHTS), moves)
 
 
-def _before(certainty: float) -> Floats:
+def _weight_prior(certainty: float) -> Floats:
     """The prior of the weights."""
-    seen = _MOST * min(max((certainty - BLURRED) / (CLEAR - BLURRED), 0.0), 1.0)
-    out: Floats = np.maximum(np.append(1.0 - seen, seen * _BEFORE), 1e-300)
+    seen = _MOST_PRIOR * min(max((certainty - BLURRED) / (CLEAR - BLURRED), 0.0), 1.0)
+    out: Floats = np.maximum(np.append(1.0 - seen, seen * _WEIGHTS_PRIOR), 1e-300)
     return out

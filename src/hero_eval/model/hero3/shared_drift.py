@@ -3,7 +3,7 @@
 In round r of batch g (rounds of the same prompts and labelers) the class logits of every item, given its labels, are
 off by c_g + e_r. A difference of two rounds of one batch is touched by their own parts e, and by the common part c only
 as far as a shift moves the two rates by different amounts. The standard deviations of both parts have half-normal
-priors and a posterior on a grid, as in `between`: gold of past rounds shows them, the mean of all shifts left free.
+priors and a posterior on a grid, as in `drift`: gold of past rounds shows them, the mean of all shifts left free.
 
 Own drift shows where some batch has two rounds with gold; a second batch tells the common part from it. Where each past
 round is a batch of its own nothing tells the parts apart, and all drift is taken for own: differences are then as
@@ -20,15 +20,24 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from hero_eval.model.hero3.drift import SIZES, Drift, drift_of, gold_rows, left_of, no_drift, peak
-from hero_eval.model.hero3.levels import LevelFit
+from hero_eval.model.hero3.drift import (
+    FLAT_PRECISION,
+    SIZES,
+    DriftPosterior,
+    drift_posterior,
+    gold_rows,
+    laplace_marginal,
+    no_drift,
+    sd_given_gold,
+)
+from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.patterns import Floats, Ints
 
 COMMON_SCALE = 0.5
 """Of the half-normal prior of the common part, on the class-logit scale. The own part has the prior of single rounds'
-drift (`between.drift_of`). This one is smaller, so that what pairs leave open counts as own, and an interval is rather
-too long."""
-_FREE = 1e-4  # the precision of the shifts' mean
+drift (`drift.SIZE_SCALE`). This one is smaller, so that what pairs leave open counts as own, and an interval is rather
+too long (`benchmarks/real_differences.py`). Doubled (measured on a difference of tqa v2): nothing changes, as the
+common part counts only where no past rounds of the same batch showed it; there intervals would be longer (reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +56,20 @@ class SharedDrift:
     """The posteriors of both parts' sizes. `known` tells that past rounds showed what two rounds of a batch share;
     `n_pairs` how many pairs of past rounds with gold there were to show it."""
 
-    own: Drift
-    common: Drift
+    own: DriftPosterior
+    common: DriftPosterior
     known: bool
     n_pairs: int
 
 
-def past_shares(fit: LevelFit) -> GoldShares:
+def past_shares(fit: LevelModel) -> GoldShares:
     """Of the past rounds' gold, by a fitted HERO-3."""
     use = fit.rows.known & ~fit.rows.is_current
     logs, gold, counts = gold_rows(fit, use)
     return GoldShares(logs, gold, counts, fit.rows.round[use])
 
 
-def learn_shared_drift(seen: GoldShares, batch: Ints, alone: Drift) -> SharedDrift:
+def learn_shared_drift(seen: GoldShares, batch: Ints, alone: DriftPosterior) -> SharedDrift:
     """batch (R,) numbers each past round's batch; `alone` is the drift of single rounds, for where pairs show none."""
     names, number = np.unique(seen.round, return_inverse=True)
     _, of_round = np.unique(batch[names], return_inverse=True)
@@ -70,25 +79,27 @@ def learn_shared_drift(seen: GoldShares, batch: Ints, alone: Drift) -> SharedDri
         return SharedDrift(alone, no_drift(len(names)), False, 0)
     blank = np.zeros(len(SIZES))
     if len(sizes) == 1:
-        heights = np.array([_height(seen, [number], [size]) for size in SIZES])
-        return SharedDrift(drift_of(heights, len(names)), drift_of(blank, 1, COMMON_SCALE), True, n_pairs)
+        log_likelihoods = np.array([_log_marginal(seen, [number], [size]) for size in SIZES])
+        return SharedDrift(
+            drift_posterior(log_likelihoods, len(names)), drift_posterior(blank, 1, COMMON_SCALE), True, n_pairs
+        )
     grouped = of_round[number]
-    joint = np.array([[_height(seen, [number, grouped], [own, common]) for common in SIZES] for own in SIZES])
-    priors = drift_of(blank, 0), drift_of(blank, 0, COMMON_SCALE)
+    joint = np.array([[_log_marginal(seen, [number, grouped], [own, common]) for common in SIZES] for own in SIZES])
+    priors = drift_posterior(blank, 0), drift_posterior(blank, 0, COMMON_SCALE)
     own, common = (np.log(prior.weights) for prior in priors)
     by_own, by_common = logsumexp(joint + common, axis=1), logsumexp(joint + own[:, None], axis=0)
-    return SharedDrift(drift_of(by_own, len(names)), drift_of(by_common, len(sizes), COMMON_SCALE), True, n_pairs)
+    return SharedDrift(
+        drift_posterior(by_own, len(names)), drift_posterior(by_common, len(sizes), COMMON_SCALE), True, n_pairs
+    )
 
 
-def _height(seen: GoldShares, numbers: Sequence[Ints], sizes: Sequence[float]) -> float:
+def _log_marginal(seen: GoldShares, numbers: Sequence[Ints], sizes: Sequence[float]) -> float:
     """log of the gold's likelihood with the shifts of all groupings integrated out (Laplace), their mean free."""
     blocks = [np.ones((len(seen.gold), 1)), *(np.eye(int(one.max()) + 1)[one] for one in numbers)]
     design = np.concatenate(blocks, axis=1)
     each = [block.shape[1] for block in blocks]
-    precision = np.repeat([_FREE, *(size**-2.0 for size in sizes)], each)
-    _, height, hessian = peak(seen.logs, seen.gold, seen.counts, design, precision)
-    n_free = seen.logs.shape[1] - 1
-    return float(height - 0.5 * np.linalg.slogdet(hessian)[1] + 0.5 * n_free * np.log(precision).sum())
+    precision = np.repeat([FLAT_PRECISION, *(size**-2.0 for size in sizes)], each)
+    return laplace_marginal(seen.logs, seen.gold, seen.counts, design, precision)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +111,10 @@ class Side:
     drift: SharedDrift
     information: float = 0.0
 
-    def pull(self, along: Floats, part: Drift) -> Floats:
+    def pull(self, along: Floats, part: DriftPosterior) -> Floats:
         """(K-1,): how far a drift of one standard deviation moves  along . rates[1:], in each direction."""
-        sizes = left_of(part.sizes, self.information)
-        tails = 1.0 / (1.0 - 2.0 / part.freedom)  # the variance of a drift of size 1: it has the tails of Student's t
+        sizes = sd_given_gold(part.sizes, self.information)
+        tails = 1.0 / (1.0 - 2.0 / part.df)  # the variance of a drift of size 1: it has the tails of Student's t
         deviation = float(np.sqrt(tails * (part.weights @ sizes**2)))
         out: Floats = self.slopes.T @ along * deviation
         return out

@@ -1,4 +1,4 @@
-"""Item columns: covariates, texts and weights, one value for each labelled item."""
+"""Item columns: covariates, texts and weights, one value for each labeled item."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
 from hero_eval.io.arrays import Coded, Codes, encode_raw, settle, show, take, to_numbers
-from hero_eval.io.columns import Named, absent, number_problems
-from hero_eval.io.ids import positions
-from hero_eval.io.read_options import Options
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import Named, absent, number_problems, positions
 from hero_eval.io.values import count_of
 
 LABELER_PREFIX = "labeler:"
@@ -28,7 +27,7 @@ _NOT_DESCRIBING = {"items": ("item", "gold"), "labels": ("item", "labeler", "lab
 
 @dataclass(frozen=True)
 class Described:
-    """The item columns, aligned with the labelled items."""
+    """The item columns, aligned with the labeled items."""
 
     name: str
     """How messages call the table."""
@@ -37,7 +36,7 @@ class Described:
     ids: Any
     """All items of the table, sorted: a pyarrow array."""
     lacking: NDArray[np.bool_]
-    """(n_items,) labelled items that the table does not have."""
+    """(n_items,) labeled items that the table does not have."""
     columns: Mapping[str, Any]
     weight: NDArray[np.float64] | None
     varying: tuple[str, ...]
@@ -59,7 +58,7 @@ class _Rows:
 
 
 def describe(
-    table: Named, ids: Coded, item_ids: Any, *, from_labels: bool, options: Options, problems: list[Problem]
+    table: Named, ids: Coded, item_ids: Any, *, from_labels: bool, options: ReadOptions, problems: list[Problem]
 ) -> Described:
     """The columns of `table`, whose rows have these `ids`, for the items `item_ids`.
 
@@ -84,7 +83,7 @@ def describe(
     )
 
 
-def _rows_of_items(table: Named, ids: Coded, names: list[str], _options: Options, problems: list[Problem]) -> _Rows:
+def _rows_of_items(table: Named, ids: Coded, names: list[str], _options: ReadOptions, problems: list[Problem]) -> _Rows:
     """An items table has one row for each item; a second one may only repeat it."""
     first = settle(ids.codes, len(ids.texts), np.zeros_like(ids.codes))
     duplicates = int((ids.codes >= 0).sum()) - len(ids.texts)
@@ -97,7 +96,9 @@ def _rows_of_items(table: Named, ids: Coded, names: list[str], _options: Options
     return _Rows(dict.fromkeys(names, first.rows), duplicates=duplicates)
 
 
-def _rows_within_labels(table: Named, ids: Coded, names: list[str], options: Options, problems: list[Problem]) -> _Rows:
+def _rows_within_labels(
+    table: Named, ids: Coded, names: list[str], options: ReadOptions, problems: list[Problem]
+) -> _Rows:
     """Columns of the labels that are the same on all rows of an item describe it; others are ignored."""
     wanted = {*options.covariates, options.text, "weight"}
     of_column, varying = {}, []
@@ -165,7 +166,7 @@ def check_named(
     described: Described | None,
     item_ids: Any,
     labelers: tuple[str, ...] | None,
-    options: Options,
+    options: ReadOptions,
     problems: list[Problem],
 ) -> None:
     """E202, E112 and E113 for the covariates and the text column that the caller named."""

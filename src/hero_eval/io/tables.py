@@ -1,16 +1,23 @@
-"""Tables under our own column names, and what to say when a column is missing or is not what it should be."""
+"""Tables as they were given and under our own column names, their columns of ids and answers as codes, and what to say
+when a column is missing or is not what it should be."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hero_eval.errors import Problem
-from hero_eval.io.arrays import LARGEST, Numbers, show
-from hero_eval.io.frames import Source
+from hero_eval.io.arrays import LARGEST, Coded, Codes, Numbers, encode_answers, encode_ids, show
+from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.values import listed
+
+TABLES = ("labels", "gold", "items")
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "item": (
@@ -40,6 +47,51 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "gold": ("truth", "expert", "target", "ground_truth", "gold_label", "reference", "label"),
 }
 
+# What dataframe libraries write for a row index that nobody asked to keep. It is no covariate.
+_INDEX_COLUMN = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+
+
+@dataclass(frozen=True)
+class InputTable:
+    """One input table, and how to speak of it."""
+
+    name: str
+    """"labels" for a dataframe, the path for a file: a call often reads several rounds, each with its labels.csv."""
+    table: Any
+    """A pyarrow Table."""
+    kind: str
+    """Where it came from: pandas, polars, pyarrow, duckdb or files."""
+
+
+@dataclass(frozen=True)
+class InputTables:
+    """The tables of a round. Those in `broken` were given but could not be read; `problems` say why."""
+
+    labels: InputTable | None
+    gold: InputTable | None
+    items: InputTable | None
+    broken: frozenset[str]
+    problems: tuple[Problem, ...]
+
+    def given(self) -> list[InputTable]:
+        return [source for source in (self.labels, self.gold, self.items) if source is not None]
+
+
+def gather(sources: Mapping[str, InputTable], broken: Collection[str], problems: Sequence[Problem]) -> InputTables:
+    """The tables by name as `InputTables`."""
+    return InputTables(
+        labels=sources.get("labels"),
+        gold=sources.get("gold"),
+        items=sources.get("items"),
+        broken=frozenset(broken),
+        problems=tuple(problems),
+    )
+
+
+def without_index(table: Any) -> Any:
+    """The table without row numbers that an export left behind."""
+    return table.select([column for column in table.column_names if not _INDEX_COLUMN.fullmatch(column)])
+
 
 @dataclass(frozen=True)
 class Named:
@@ -58,7 +110,7 @@ class Named:
         return f"{self.name} column {self.theirs.get(ours, ours)!r}"
 
 
-def rename(source: Source, needed: Sequence[str], columns: Mapping[str, str]) -> Named:
+def rename(source: InputTable, needed: Sequence[str], columns: Mapping[str, str]) -> Named:
     """The table under our names. A mapped column replaces one that has our name already.
 
     A column that the table needs under its own name stays as well: `columns={"gold": "label"}` is meant for a
@@ -78,7 +130,7 @@ def rename(source: Source, needed: Sequence[str], columns: Mapping[str, str]) ->
     )
 
 
-def unknown_mappings(sources: Sequence[Source], columns: Mapping[str, str]) -> dict[str, Problem]:
+def unknown_mappings(sources: Sequence[InputTable], columns: Mapping[str, str]) -> dict[str, Problem]:
     """Mapped columns that no table has, by our name.
 
     Where a table has the column under our name already there is nothing to map: one mapping serves rounds of two tools.
@@ -151,3 +203,52 @@ def number_problems(
                 )
             )
     return problems
+
+
+def read_ids(
+    table: Named, column: str, problems: list[Problem], where: NDArray[np.bool_] | None = None
+) -> Coded | None:
+    """A column of ids; null ids (in the rows `where` they matter) are E107."""
+    if column not in table.columns:
+        return None
+    coded = _readable(table, column, problems, encode_ids)
+    if coded is None:
+        return None
+    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where))
+    if len(null):
+        problems.append(
+            Problem(
+                "E107",
+                f"{table.column(column)} is empty in {len(null)} of {table.n_rows} rows, "
+                f"first in data row {null[0] + 1}. Give each row its {column}, or drop these rows.",
+            )
+        )
+    return coded
+
+
+def read_answers(table: Named, column: str, options: ReadOptions, problems: list[Problem]) -> Coded | None:
+    """A column of answers, as the table writes them."""
+    if column not in table.columns:
+        return None
+    keep = frozenset(options.class_texts)
+    return _readable(table, column, problems, lambda values: encode_answers(values, keep, options.missing))
+
+
+def _readable(table: Named, column: str, problems: list[Problem], encode: Callable[[Any], Coded]) -> Coded | None:
+    import pyarrow as pa
+
+    try:
+        return encode(table.columns[column])
+    except pa.ArrowException as error:
+        kind = table.columns[column].type
+        reason = " ".join(str(error).split())[:120]
+        problems.append(Problem("E117", f"{table.column(column)} of type {kind} cannot be read as text: {reason}."))
+        return None
+
+
+def positions(ids: Any, among: Any) -> Codes:
+    """Where each id is in `among`, -1 = nowhere. Both are pyarrow arrays of text."""
+    import pyarrow.compute as pc
+
+    found = pc.index_in(ids, value_set=among).fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)

@@ -1,0 +1,173 @@
+"""From a question to estimates: fits, what diagnostics say of them, the kind of interval and its curve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hero_eval.estimate import Estimate, Influence
+from hero_eval.estimation.bootstrap import Replicates, draw_replicates
+from hero_eval.estimation.curves import Curve, EdgeCurve, Flat, LessSure, Normal, Resampled, resampled
+from hero_eval.estimation.diagnostics import diagnose, knows_nothing, past_rounds_tell
+from hero_eval.estimation.intervals import bounds_unseen, drift_curve, edge_floor, interval_kind, profile_curve
+from hero_eval.estimation.question import Question
+from hero_eval.findings import Finding, settled, unique
+from hero_eval.methods.result import Fit
+from hero_eval.model.patterns import Floats
+from hero_eval.model.rates import EDGE_ITEMS
+
+_NO_SPREAD = 1e-20
+_TOUCH = 2e-3  # the default clipping bound, and a little more
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """A question with all that its estimates share, worked out once: fits, diagnostics, replicates.
+
+    `diagnosed`: whether the method's assumptions are tested. Who wants only numbers saves the time.
+    """
+
+    question: Question
+    diagnosed: bool = True
+
+    @property
+    def fits(self) -> tuple[Fit, ...]:
+        return self.question.fits
+
+    @cached_property
+    def findings(self) -> tuple[tuple[Finding, ...], ...]:
+        """For each current round what is to be said of its fit."""
+        return diagnose(self.question) if self.diagnosed else ((),) * len(self.question.currents)
+
+    @cached_property
+    def replicates(self) -> Replicates:
+        """Bootstrap replicates of all current rates, drawn once however many quantities ask for them."""
+        return draw_replicates(self.question)
+
+    def estimate(
+        self, target: str, what: str, contrast: Floats, *, at: int = 0, bounds: tuple[float, float] = (0.0, 1.0)
+    ) -> Estimate:
+        """The estimate of  contrast . rates  of the current round at this position."""
+        question, fit, current = self.question, self.fits[at], self.question.currents[at]
+        found = self.findings[at]
+        known = bool(np.isfinite(fit.current).all())
+        influence = question.influence(fit, current, contrast)
+        value = float(contrast @ fit.rates) if known else math.nan
+        behind = current.n_items if fit.edge_items is None else fit.edge_items
+        # Items that all say the same of a class would know it without error: nobody is surer than by having seen them.
+        unmoved = known and influence.variance() < _NO_SPREAD
+        floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge or unmoved else 0.0
+        kind, remark = interval_kind(question, [fit], [current])
+        curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
+        if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
+            found = unique(settled(found, ("F304", "F307")))
+        elif curve is not None and kind == "influence" and bounds_unseen([fit]):
+            found = unique(settled(found, ("F307",)))
+        return self.finish(
+            target,
+            what,
+            value,
+            centre=float(contrast @ fit.inside),
+            influence=influence,
+            bounds=bounds,
+            n_items=current.n_items,
+            fit=fit,
+            findings=unique([*found, *remark]),
+            kind=kind,
+            curve=curve,
+            floor=floor,
+        )
+
+    def _curve(
+        self, kind: str, contrast: Floats, value: float, influence: Influence, floor: float, at: int
+    ) -> Curve | None:
+        """The curve that this kind of interval has beyond a standard error; None: it has no other."""
+        question, fit, current = self.question, self.fits[at], self.question.currents[at]
+        if kind == "profile":
+            return profile_curve(question, fit, current, contrast, math.sqrt(influence.variance()))
+        if kind == "influence" and fit.between is not None and fit.between.drift.is_present:
+            return drift_curve(question, fit, current, contrast, floor)
+        if kind == "bootstrap":
+            return resampled(self.replicates.rates[at] @ contrast, value, influence.skewness())
+        return None
+
+    def finish(
+        self,
+        target: str,
+        what: str,
+        value: float,
+        *,
+        centre: float,
+        influence: Influence,
+        n_items: int,
+        fit: Fit,
+        findings: tuple[Finding, ...],
+        kind: str,
+        curve: Curve | None = None,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        logit: bool = True,
+        floor: float = 0.0,
+        past_tells: bool = False,
+    ) -> Estimate:
+        """An estimate with its confidence curve: the one given, or normal by the influences.
+
+        `floor` is the least standard error of an estimate on an edge, where influences may be nil. Labelers who cannot
+        tell the classes apart leave the whole range open, unless past rounds show how far apart rounds lie and the
+        curve, or the influences (`past_tells`), have that in them.
+        """
+        question = self.question
+        value = float(np.clip(value, *bounds))  # sums of shares may leave the range by a rounding error
+        if isinstance(curve, Resampled) and not curve.spread > floor:  # replicates that do not vary know no error
+            curve = Flat(bounds) if math.isnan(curve.spread) else None
+        told = past_tells or (curve is not None and past_rounds_tell(fit))
+        if math.isnan(value) or (knows_nothing(question) and kind != "paper" and not told):
+            curve = Flat(bounds)
+        if curve is None or (floor > 0 and isinstance(curve, Resampled)):
+            middle = value if kind == "paper" else centre
+            plain = self._by_influences(value, middle, influence, n_items, kind, bounds, logit, floor)
+            curve = plain if curve is None else LessSure(curve, plain, bounds)
+        return Estimate(
+            target=target,
+            what=what,
+            value=value,
+            method=question.method.name,
+            n_items=n_items,
+            n_gold=question.n_gold,
+            n_gold_current=question.n_gold_current,
+            level=question.options.level,
+            interval_kind=kind,
+            bounds=bounds,
+            centre=centre,
+            influence=influence,
+            curve=curve,
+            why=question.why,
+            em=fit.report,
+            findings=findings,
+            least_error=floor,
+        )
+
+    def _by_influences(
+        self,
+        value: float,
+        middle: float,
+        influence: Influence,
+        n_items: int,
+        kind: str,
+        bounds: tuple[float, float],
+        logit: bool,
+        floor: float,
+    ) -> Curve:
+        """Normal, or t, by the influences' standard error; on an edge it reaches that edge."""
+        error = math.sqrt(influence.variance()) if influence.parts else math.nan
+        error = max(error, floor) if math.isfinite(error) else error
+        if not (math.isfinite(error) and math.isfinite(value)):
+            return Flat(bounds)
+        df = math.inf if kind == "paper" else self.question.df
+        plain: Curve = Normal(middle, error, bounds, logit and kind != "paper", df)
+        for end in bounds if floor > 0 else ():
+            if abs(value - end) <= max(_TOUCH, EDGE_ITEMS / n_items) * (bounds[1] - bounds[0]):
+                plain = EdgeCurve(plain, end)
+        return plain

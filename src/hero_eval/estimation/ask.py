@@ -1,0 +1,34 @@
+"""The way of one estimate: rounds are gathered, a method is selected, its evidence prepared, and the rest analyzed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hero_eval.estimation.analysis import Analysis
+from hero_eval.estimation.options import Options, PastRounds
+from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
+from hero_eval.estimation.requirements import require
+from hero_eval.estimation.select import MethodChoice, best_with_gold, reconsider, without_history_gold
+from hero_eval.methods.registry import all_methods
+from hero_eval.round import Round
+
+
+def ask(
+    currents: Sequence[Round],
+    history: PastRounds,
+    options: Options,
+    split: str | None = None,
+    best: Callable[[RoundSet, Options], MethodChoice] = best_with_gold,
+) -> Analysis:
+    """Check the call, select the method, learn from history, and count the current rounds.
+
+    `split` is a column whose value is the same throughout each current round: history's covariate means are then those
+    of its items with that value. `best` selects where history has gold and no method is named.
+    """
+    rounds = gather_rounds(currents, history)
+    if options.method is not None:
+        chosen = require(all_methods()[options.method], "asked for", rounds, options)
+        return Analysis(prepare(rounds, chosen, options, split))
+    choice = best(rounds, options) if rounds.past_has_gold else without_history_gold(rounds, options)
+    chosen = require(all_methods()[choice.name], choice.why, rounds, options, choice.findings)
+    return Analysis(reconsider(prepare(rounds, chosen, options, split)))

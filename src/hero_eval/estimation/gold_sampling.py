@@ -1,0 +1,92 @@
+"""Which items were given gold: at random, with known probabilities, or depending on what the items look like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from hero_eval.estimation.question import Question
+from hero_eval.findings import Finding, name_some
+from hero_eval.labelers.reliability import ALARM, p_text
+from hero_eval.model.patterns import Floats
+from hero_eval.model.routing import routing_scores, routing_weights
+from hero_eval.round import Round
+
+MOST_COLUMNS = 50
+
+
+def used_probabilities(rounds: Sequence[Round], where: str) -> list[Finding]:
+    found = []
+    for one in rounds:
+        probability = one.gold_probability()
+        if probability is None or one.n_gold == 0:
+            continue
+        weight = routing_weights(one.gold >= 0, probability)[one.gold >= 0]
+        effective = float(weight.sum() ** 2 / (weight**2).sum())
+        message = (
+            f"{where} {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
+            f"{one.n_gold} gold items are worth {effective:.0f} drawn at random"
+        )
+        found.append(Finding("F111", message, {"gold": one.n_gold, "effective_gold": effective}))
+    return found
+
+
+def routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
+    z = routing_z(rounds)
+    if not z:
+        return []
+    bound = -float(special.ndtri(ALARM / 2 / len(z)))
+    names = sorted((name for name, value in z.items() if abs(value) > bound), key=lambda name: -abs(z[name]))
+    if not names:
+        return []
+    largest = abs(z[names[0]])
+    p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
+    by_labels = all(name in LABEL_COLUMNS for name in names)
+    given = any(one.has_column("gold_probability") for one in rounds)
+    allowed, action = by_labels and not question.method.by_gold_rows and not question.method.by_design, ""
+    if allowed:
+        so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
+    elif given:
+        so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
+    else:
+        so = "nothing was changed: what gold tells of the labelers may not hold for the other items"
+    message = (
+        f"gold did not go to a random part of {where}, it depends on {name_some(names)} (|z| {largest:.1f}, "
+        f"{p_text(p_value)}); {so}"
+    )
+    data = {"columns": names, "z": [z[name] for name in names], "p_value": p_value}
+    return [Finding("F112", message, data, action, doubts=not allowed)]
+
+
+LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
+
+
+def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
+    """z-values of what having gold may depend on: numeric columns, and what the labels look like."""
+    scores: dict[str, float] = {}
+    variances: dict[str, float] = {}
+    for one in rounds:
+        if not 0 < one.n_gold < one.n_items:
+            continue
+        names = one.numeric_columns()[:MOST_COLUMNS]
+        columns = np.column_stack([*(one.covariate(name) for name in names), _label_columns(one)])
+        known, given = one.gold >= 0, one.gold_probability()
+        expected = np.full(one.n_items, known.mean()) if given is None else given
+        for name, score, variance in zip(
+            (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns), strict=True
+        ):
+            scores[name] = scores.get(name, 0.0) + score
+            variances[name] = variances.get(name, 0.0) + variance
+    return {name: scores[name] / math.sqrt(variances[name]) for name in scores if variances[name] > 0}
+
+
+def _label_columns(one: Round) -> Floats:
+    """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
+    n_values = len(one.values)
+    place = one.label_item * n_values + one.label_answer
+    given = np.bincount(place, minlength=one.n_items * n_values).reshape(one.n_items, n_values)
+    labels = given.sum(axis=1)
+    return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])

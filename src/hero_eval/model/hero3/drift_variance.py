@@ -1,0 +1,53 @@
+"""What drift, labelers' own moves and classes that no gold shows add to the variance of the rates.
+
+Shapes: P current rows, K classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hero_eval.model.hero3.drift import DriftPosterior, mean_slopes, shift_logits
+from hero_eval.model.hero3.unseen_classes import UnseenClasses
+from hero_eval.model.patterns import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class DriftVariance:
+    """What an estimate must allow for beyond the noise of its items.
+
+    shares (P, K) and counts (P,) of the current rows, given their labels; own (K-1, K-1) the covariance that labelers'
+    own moves give rates[1:]; unseen: of classes that no gold shows.
+    """
+
+    drift: DriftPosterior
+    shares: Floats
+    counts: Floats
+    own: Floats
+    unseen: UnseenClasses | None = None
+
+    def moved(self, shift: Floats) -> Floats:
+        """(K,) the rates if every item's log-ratios were off by `shift` (K-1,)."""
+        rates: Floats = self.counts @ shift_logits(self.shares, shift) / self.counts.sum()
+        return rates
+
+    def slopes(self) -> Floats:
+        """(K-1, K-1): d rates[1:] / d shift."""
+        return mean_slopes(self.shares, self.counts)
+
+    def covariance(self) -> Floats:
+        """(K-1, K-1) of rates[1:], from drift, from labelers' own moves and from classes that no gold shows."""
+        slopes = self.slopes()
+        out: Floats = self.covariance_without_drift() + self.drift.size**2 * slopes @ slopes.T
+        return out
+
+    def covariance_without_drift(self) -> Floats:
+        """The same without drift."""
+        if self.unseen is None:
+            return self.own
+        off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
+        off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
+        out: Floats = self.own + off.T @ off / len(off)
+        return out

@@ -1,0 +1,284 @@
+"""Fitting HERO-3's model: history and current together, with labelers that may err together given the gold.
+
+The penalized likelihood is maximized in three parts: some EM steps that also learn the priors, accelerated EM with the
+priors held, and Newton's method near the maximum. Where levels are read in the context of their round (`context`) the
+rounds' mean levels and the maximum are found in turn. The model and its symbols are explained in `shape`.
+Shapes: P rows, J labelers, L answers, E components, q basis functions, R rounds (the last is current), K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
+from hero_eval.model.hero3.level_information import LevelInformation, is_dense
+from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
+from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, e_step
+from hero_eval.model.hero3.m_steps import class_step, labeler_step, level_step, m_step
+from hero_eval.model.hero3.multinomial import regression_derivatives
+from hero_eval.model.hero3.shape import (
+    LevelParameters,
+    LevelPrior,
+    LevelShape,
+    RoundRows,
+    as_vector,
+    moved_parameters,
+    n_parameters,
+)
+from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.pooling import LEAST_SPREAD, group_means, labeler_scores, thin_spread
+from hero_eval.model.split_half import labels_of, typical_labels
+
+PARAMETER_PENALTY = 2.0
+"""Of a parameter, in log-likelihood: between Akaike's 1 and what a thousand items make of Schwarz's (half the
+logarithm, 3.5). Doubled (measured): fewer levels are chosen; the rates of tqa v2 move by up to .009 and their intervals
+are a fifth to a quarter shorter, and a round of imagenhub with little gold moves by .09."""
+LOOSE_SD = 5.0
+"""Of the logits of labelers whom history knows, with one component per class: closer priors biased the rate by .01 to
+.02 in the paper's experiment 1(ii). Doubled (measured, on the example): the rate moves by .003, intervals by 2%."""
+THIN_LABELS = 100.0
+"""Labels of a typical labeler, below which labelers' spread is learned from pairs of their labels: with fewer, every
+labeler would fit itself (`benchmarks/thin_labelers.py`). Doubled (measured, dices350 too): nothing changes, since
+typical labelers there have far more or far fewer; between 100 and 200 labels they would lean more on each other
+(reasoned)."""
+_NEAR = 1e-7
+"""EM's tolerance on the likelihood before Newton's method takes over, which then doubles the digits in each step. It
+bounds time only, where Newton's method comes to rest. Doubled (measured): no rate or interval changes in its fourth
+digit."""
+_NEAR_STEP = 3e-3
+"""And on the parameters. Doubled: as above."""
+_NEWTON_STEPS = 12
+"""Of Newton's method, before EM goes on instead: the real rounds take at most five. Doubled, a few hard fits end by
+Newton's method that now end by EM, at the same maximum (reasoned)."""
+_PRIOR_STEPS = 25
+"""EM steps in which the priors are learned. Doubled (measured): rates move by less than .001, intervals by less than
+1%."""
+_POOLED_STEPS = 12
+"""More of them where labelers are thin: first all are taken as one labeler, so that levels and classes come before
+differences among labelers. Doubled, the start is nearer to that of one labeler (reasoned: EM forgets its start)."""
+_CONTEXT_LOOPS = 20
+"""Of rounds' mean levels and the maximum in turn: the real rounds take three or four. Doubled, nothing changes unless a
+fit had not come to rest (reasoned)."""
+_CONTEXT_REST = 1e-8
+"""How far mean levels still move when they rest. Doubled, rates change in their eighth digit (reasoned)."""
+_START_SLOPE = 1.5
+"""Of the last answer's and the last class's logits along the scale, where EM starts: a labeler of middling skill.
+Doubled (measured): a fit comes to the same maximum, but the fits that are compared to choose levels stop near theirs,
+and one round of tqa v2 with one past round gets levels where it had none: its rate moves by .04 (the others by less
+than .0001)."""
+_START_POOLED = 4.0
+"""Answers of the pool that each labeler starts with, beside its own. Doubled (measured): nothing changes."""
+_START_VARIANCES = 4.0, 1.0
+"""Of labelers' intercepts and slopes, before they are learned. Doubled, EM takes another way to the same maximum
+(reasoned; but see `_START_SLOPE`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelFit(LevelModel):
+    """A fitted model."""
+
+    report: EMReport
+    groups: Ints = field(repr=False)
+
+    @property
+    def criterion(self) -> float:
+        """The log-likelihood less `PARAMETER_PENALTY` for each parameter: larger is better.
+
+        A labeler counts for as many as its labels, not its prior, decide; it may be next to none.
+        """
+        at, prior = self.parameters, self.prior
+        cells = self.rows.patterns.to_cells(self.post * self.rows.patterns.counts[:, None])
+        hessian = regression_derivatives(cells, self.shape.basis, at.answers)[1] + prior.answer_precision
+        held = float(np.trace(np.linalg.solve(hessian, prior.answer_precision), axis1=1, axis2=2).sum())
+        return self.log_likelihood - PARAMETER_PENALTY * (n_parameters(at) - held)
+
+    @cached_property
+    def information(self) -> LevelInformation:
+        return LevelInformation(self)
+
+
+def fit_levels(
+    rows: RoundRows,
+    shape: LevelShape,
+    groups: Ints,
+    options: EMOptions,
+    ridge: float | None = None,
+    warm: LevelFit | None = None,
+    progress: Callable[[int, float], None] | None = None,
+    *,
+    loose: bool = True,
+) -> LevelFit:
+    """Maximize the penalized likelihood: some EM steps that also learn the priors, then EM with these held.
+
+    `groups` (J,) number the labelers' groups. `loose`: with one component per class, labelers whom history knows keep
+    priors of their own (`LOOSE_SD`); shapes are compared with the learned ones, so that labelers who are alike count
+    for as few parameters in every shape. `ridge` is the precision of the (scaled) covariates' slopes, None to
+    learn it. A warm fit of the same shape lends its priors and is where EM starts. With context the maximum is sought
+    again until the rounds' mean levels rest.
+    """
+    if warm is not None:
+        prior, point = warm.prior, warm.parameters
+    else:
+        thin = typical_labels(labels_of(rows.patterns)) < THIN_LABELS
+        prior, point = _start(rows, shape, groups, thin)
+        for number in range(_PRIOR_STEPS + (_POOLED_STEPS if thin else 0)):
+            point, prior = _prior_step(rows, shape, point, prior, groups, ridge, number if thin else None, loose)
+            if progress is not None:
+                progress(number + 1, 1.0)
+    if prior.context == 0.0:
+        return _maximize(rows, shape, point, prior, groups, options, progress)
+    for _ in range(_CONTEXT_LOOPS):
+        rows = replace(rows, shift=prior.context * point.weights @ shape.theta)
+        fit = _maximize(rows, shape, point, prior, groups, options, progress)
+        moved = np.abs((fit.parameters.weights - point.weights) @ shape.theta).max()
+        point = fit.parameters
+        if moved < _CONTEXT_REST:
+            break
+    return fit
+
+
+def _maximize(
+    rows: RoundRows,
+    shape: LevelShape,
+    point: LevelParameters,
+    prior: LevelPrior,
+    groups: Ints,
+    options: EMOptions,
+    progress: Callable[[int, float], None] | None,
+) -> LevelFit:
+    """To the maximum, with priors and context held: near it by EM, then by Newton's method, if that can be had."""
+    ends = np.cumsum([point.answers.size, point.levels.size, point.tilts.size])
+
+    def of(vector: Floats) -> LevelParameters:
+        answers, levels, tilts, classes = np.split(vector, ends)
+        shapes = point.answers.shape, point.tilts.shape, point.classes.shape
+        return LevelParameters(answers.reshape(shapes[0]), levels, tilts.reshape(shapes[1]), classes.reshape(shapes[2]))
+
+    def step(vector: Floats) -> tuple[Floats, float]:
+        at = of(vector)
+        post, by_row = e_step(rows, shape, at)
+        objective = float(rows.patterns.counts @ by_row) + log_prior(shape, at, prior)
+        return as_vector(m_step(rows, shape, at, prior, post)), objective
+
+    def within(vector: Floats) -> Floats:
+        return vector
+
+    near = options if options.step_tolerance is None else replace(options, tolerance=_NEAR, step_tolerance=_NEAR_STEP)
+    found, report = run_accelerated_em(step, within, as_vector(point), near, progress)
+    fit = LevelFit(rows, shape, of(found), prior, report, groups)
+    if options.step_tolerance is None:
+        return fit
+    near_enough = report.converged and is_dense(n_parameters(fit.parameters))
+    polished = _newton(fit, options.step_tolerance) if near_enough else None
+    if polished is not None:
+        return polished
+    found, report = run_accelerated_em(step, within, found, options, progress)
+    return replace(fit, parameters=of(found), report=report)
+
+
+def _newton(fit: LevelFit, enough: float) -> LevelFit | None:
+    """Newton's method from a point near the maximum; None where it does not lead uphill or come to rest."""
+    rows, shape, counts = fit.rows, fit.shape, fit.rows.patterns.counts
+
+    def objective(at: LevelParameters) -> float:
+        return float(counts @ e_step(rows, shape, at)[1]) + log_prior(shape, at, fit.prior)
+
+    here = objective(fit.parameters)
+    for _ in range(_NEWTON_STEPS):
+        information = LevelInformation(fit)
+        gradient = information.scores.T @ counts + prior_gradient(shape, fit.parameters, fit.prior)
+        step = information.plain_solve(gradient[:, None])[:, 0]
+        if information.is_weak or not np.isfinite(step).all():
+            return None
+        point = moved_parameters(fit.parameters, step)
+        new = objective(point)
+        if new < here - 1e-9 * (1.0 + abs(here)):
+            return None
+        report = replace(fit.report, n_steps=fit.report.n_steps + 1, log_likelihood=new)
+        fit, here = replace(fit, parameters=point, report=report), new
+        if np.abs(step).max() < enough:
+            return fit
+    return None
+
+
+def _prior_step(
+    rows: RoundRows,
+    shape: LevelShape,
+    at: LevelParameters,
+    prior: LevelPrior,
+    groups: Ints,
+    ridge: float | None,
+    thin: int | None,
+    loose: bool,
+) -> tuple[LevelParameters, LevelPrior]:
+    """An EM step, then the priors again: labelers' spread around the means of their groups, the ridge."""
+    post, _ = e_step(rows, shape, at)
+    cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
+    answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
+    flat = answers.reshape(len(answers), -1)
+    own = cells.sum(axis=(1, 2)) > 0
+    free = thin is not None or shape.n_levels > 0 or not loose
+    mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
+    if thin is None:
+        covariance = labeler_covariance(flat[own] - mean[own], hessian[own])
+    elif thin < _POOLED_STEPS:
+        covariance = LEAST_SPREAD * np.eye(flat.shape[1])
+    else:
+        scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
+        covariance = thin_spread(*scores, (flat - mean)[own] if thin > _POOLED_STEPS else None, prior.answer_precision)
+    classes, class_hessian = class_step(rows, shape, at, prior, post)
+    levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
+    class_mean, class_precision = class_prior(
+        rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
+    )
+    precision, held = np.tile(np.linalg.inv(covariance), (len(flat), 1, 1)), None
+    if loose and thin is None and shape.n_levels == 0:
+        past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
+        met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
+        precision[met], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
+    prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held)
+    return LevelParameters(answers, levels, tilts, classes), prior
+
+
+def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tuple[LevelPrior, LevelParameters]:
+    """Answers from the gold rows (one component per class) or from how often each answer is given (levels)."""
+    patterns = rows.patterns
+    n_labelers, n_answers = patterns.n_labelers, patterns.n_answers
+    n_basis = shape.basis.shape[1]
+    hits, by_class = gold_counts(patterns, rows.n_classes)
+    given = patterns.to_cells(patterns.counts[:, None])[:, :, 0]
+    base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))
+    own = np.log(given + 2.0 * np.exp(base)) - np.log(given.sum(axis=1, keepdims=True) + 2.0)
+    answers = np.zeros((n_labelers, n_answers - 1, n_basis))
+    shares = (by_class + 0.5) / (by_class + 0.5).sum()
+    n_design = (rows.n_rounds if shape.n_levels == 0 else 2) + rows.covariates.shape[1]
+    classes = np.zeros((rows.n_classes - 1, n_design))
+    if shape.n_levels == 0:
+        pooled = hits.sum(axis=0) + np.eye(n_answers, rows.n_classes) + np.exp(base)[:, None]
+        pooled = pooled / pooled.sum(axis=0)
+        logs = np.log(hits + _START_POOLED * pooled) - np.log(hits.sum(axis=1, keepdims=True) + _START_POOLED)
+        answers[:] = logs[:, 1:] - logs[:, :1]
+        classes[:, : rows.n_rounds] = (np.log(shares[1:]) - np.log(shares[0]))[:, None]
+        levels = np.zeros(0)
+    else:
+        answers[:, :, 0] = own[:, 1:] - own[:, :1]
+        rank = np.arange(n_answers) - (n_answers - 1) / 2  # the order of the classes is the first guess at the scale
+        answers[:, :, 1] = _START_SLOPE * (rank[1:] - rank[0]) / max(n_answers - 1, 1)
+        classes[:, 0] = np.log(shares[1:]) - np.log(shares[0])
+        classes[:, 1] = _START_SLOPE * np.arange(1, rows.n_classes) / max(rows.n_classes - 1, 1)
+        levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
+    spread = np.tile(_START_VARIANCES if shape.n_levels else (1.0,) * n_basis, n_answers - 1)
+    if thin:
+        answers[:] = np.average(answers, axis=0, weights=given.sum(axis=1))
+        spread = np.full(len(spread), LEAST_SPREAD)
+    prior = LevelPrior(
+        groups,
+        np.tile(np.diag(1.0 / spread), (n_labelers, 1, 1)),
+        np.zeros((rows.n_classes - 1, n_design)),
+        np.eye(n_design),
+    )
+    return prior, LevelParameters(answers, levels, np.zeros((rows.n_rounds, shape.n_tilts)), classes)

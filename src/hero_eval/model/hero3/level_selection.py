@@ -1,0 +1,57 @@
+"""How many levels the data ask for: none (one component per class), or as many as the likelihood pays for.
+
+The candidates are compared by their penalized log-likelihood (`LevelFit.criterion`), each fitted near its maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hero_eval.model.em import EMOptions
+from hero_eval.model.hero3.drift import gold_contradiction
+from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.shape import LevelShape, RoundRows
+from hero_eval.model.patterns import Ints
+
+LEVELS = (0, 2, 3, 5, 7, 9)
+"""Numbers of levels that are tried, in turn; 0 is one component per class. The largest bounds time: tqa v2 and dices350
+take all nine. Up to 18 (measured): the rate of a round of tqa v2 moves by .01 and its interval is 23% shorter,
+dices350's rate moves by .001, imagenhub stays."""
+CONTRADICTED = 4.5
+"""Standard errors by which the gold of a class may miss what labels alone say of it before the fit is not believed:
+chance alone does that once in 150,000 classes. Doubled, some fits are believed that should not be (reasoned)."""
+MANY_ROUNDS = 3
+"""Rounds, current included, above which rounds may differ in more than a tilt: with fewer, rounds with free shares
+could each have levels of its own. Doubled (measured on two rounds of tqa with four past ones, a fifth of them with
+gold): rates move by .006 and .016, intervals are 3 and 30% longer."""
+_WORSE_IN_A_ROW = 2
+"""Numbers of levels that are no better than the best so far, after which no more are tried. Doubled (measured, dices350
+too): the same numbers are chosen, for more time."""
+_LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)
+"""Enough to tell shapes apart, nearly always. With a tolerance twice as loose (measured): the rate of dices350, where
+several numbers of levels are about as good, moves by .013; the others stay."""
+
+
+def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float], None] | None) -> LevelFit:
+    """One component per class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
+
+    A component that is a class without any gold would be named by the labels alone, so there must be levels then. So
+    there must where components that are classes contradict the gold.
+    """
+    best, worse = None, 0
+    anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
+    for n_levels in LEVELS if anchored else LEVELS[1:]:
+        shape = LevelShape(n_levels, rows.n_classes, rows.n_rounds > MANY_ROUNDS)
+        other = fit_levels(rows, shape, groups, _LOOKING, progress=progress, loose=False)
+        if n_levels == 0 and gold_contradiction(other) > CONTRADICTED:
+            continue
+        if best is None or other.criterion > best.criterion:
+            best, worse = other, 0
+        else:
+            worse += 1
+        if worse == _WORSE_IN_A_ROW:
+            break
+    assert best is not None
+    return best

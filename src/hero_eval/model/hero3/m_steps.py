@@ -1,0 +1,111 @@
+"""HERO-3's M-step: Newton steps for labelers, levels and classes, each with the components' shares given.
+
+The model and its symbols (alpha, beta, theta, p, a, u, v, eta) are explained in `shape`.
+Shapes: P rows, J labelers, L answers, E components, q basis functions, G levels, t tilts, R rounds, K classes,
+m columns of the class design.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hero_eval.model.hero3.level_priors import level_prior_curvature, level_prior_gradient
+from hero_eval.model.hero3.multinomial import LONGEST_STEP, damped, newton_step, regression_derivatives, repeated_block
+from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
+from hero_eval.model.patterns import Floats
+from hero_eval.model.pooling import Pooling
+
+_NEWTON_STEPS = 2
+"""Of labelers and classes in one M-step: the first goes nearly all the way. It changes the way to the maximum, not the
+maximum. Doubled, EM takes as many steps, each longer (reasoned)."""
+
+
+def m_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, post: Floats) -> LevelParameters:
+    """The next parameters, given each row's shares of the components."""
+    cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
+    answers = at.answers
+    for _ in range(_NEWTON_STEPS):
+        answers, _ = labeler_step(cells, shape, answers, prior.pooling)
+    levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
+    return LevelParameters(answers, levels, tilts, class_step(rows, shape, at, prior, post)[0])
+
+
+def labeler_step(cells: Floats, shape: LevelShape, answers: Floats, pooling: Pooling) -> tuple[Floats, Floats]:
+    """One damped Newton step of all labelers together with the means of their groups, and the labelers' Hessians."""
+    gradient, hessian = regression_derivatives(cells, shape.basis, answers)
+    hessian = hessian + pooling.precision
+    step = pooling.solve(hessian, gradient + pooling.gradient(answers.reshape(gradient.shape)))
+    return answers + damped(step).reshape(answers.shape), hessian
+
+
+def level_step(rows: RoundRows, at: LevelParameters, post: Floats) -> tuple[Floats, Floats]:
+    """One damped Newton step of the levels' logits and the rounds' tilts."""
+    by_round: Floats = rows.sums_by_round(post * rows.patterns.counts[:, None])
+    weights = at.weights
+    size = by_round.sum(axis=1)
+    gap = by_round - size[:, None] * weights
+    gradient = np.concatenate([gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]) + level_prior_gradient(at)
+    step = np.linalg.solve(level_curvature(at, size) + level_prior_curvature(at), gradient)
+    levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
+    change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
+    change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
+    short = min(1.0, LONGEST_STEP / max(float(np.abs(change).max()), 1e-300))
+    return at.levels + short * levels, at.tilts + short * tilts
+
+
+def level_curvature(at: LevelParameters, size: Floats) -> Floats:
+    """The information on levels and tilts of rounds with so many items, if all levels were seen."""
+    weights, basis = at.weights, at.basis
+    inner = weights[:, 1:]
+    off = basis - (weights @ basis)[:, None]  # (R, G, t)
+    mixed = np.einsum("r,rg,rgt->grt", size, inner, off[:, 1:]).reshape(inner.shape[1], -1)
+    levels = np.diag(size @ inner) - (inner * size[:, None]).T @ inner
+    n_rounds, n_tilts = at.tilts.shape
+    tilts = np.zeros((n_rounds, n_tilts, n_rounds, n_tilts))
+    own = np.arange(n_rounds)  # a round's tilts meet those of no other
+    tilts[own, :, own] = np.einsum("r,rg,rgt,rgu->rtu", size, weights, off, off)
+    stop = len(levels)
+    out = np.empty((stop + at.tilts.size,) * 2)
+    out[:stop, :stop], out[stop:, stop:] = levels, tilts.reshape(at.tilts.size, -1)
+    out[:stop, stop:], out[stop:, :stop] = mixed, mixed.T
+    return out
+
+
+def class_step(
+    rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, post: Floats
+) -> tuple[Floats, Floats]:
+    """Damped Newton steps of the class regression, and its Hessian."""
+    design, expected = class_cells(rows, shape, post)
+    classes = at.classes[None]
+    precision = repeated_block(prior.class_precision, classes.shape[1])[None]
+    for _ in range(_NEWTON_STEPS):
+        classes, hessian = newton_step(expected[None], design, classes, prior.class_mean.reshape(1, -1), precision)
+    return classes[0], hessian[0]
+
+
+def class_cells(rows: RoundRows, shape: LevelShape, post: Floats) -> tuple[Floats, Floats]:
+    """What the class regression sees: design (n, m) and expected counts of each class (K, n)."""
+    counts = rows.patterns.counts
+    n_covariates = rows.covariates.shape[1]
+    if shape.n_levels == 0:
+        expected = post * counts[:, None]
+        if n_covariates == 0:
+            return np.eye(rows.n_rounds), rows.sums_by_round(expected).T
+        return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1), expected.T
+    levels = rows.read_levels(shape)
+    if n_covariates == 0:
+        by_gold = rows.sums_by_gold(post * counts[:, None])
+        return with_intercept(levels), by_gold.reshape(shape.n_classes, -1)
+    known = rows.known
+    gold = np.eye(shape.n_classes)[rows.patterns.gold[known]]
+    expected = post[known] * counts[known, None]
+    by_class = gold.T[:, :, None] * expected[None]
+    design = np.concatenate(
+        [with_intercept(levels[rows.round[known]]), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
+    )
+    return design, by_class.reshape(shape.n_classes, -1)
+
+
+def with_intercept(values: Floats) -> Floats:
+    """(n, 2): ones, and the values."""
+    return np.stack([np.ones(values.size), values.ravel()], axis=1)

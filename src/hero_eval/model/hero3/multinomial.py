@@ -1,0 +1,70 @@
+"""Newton steps of multinomial logistic regressions, many at once: labelers on the basis, classes on their design.
+
+Shapes: J regressions, L answers (the first is the reference), n places with counts, m columns of the design.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hero_eval.model.latent import log_softmax
+from hero_eval.model.patterns import Floats
+
+_WIDE_DESIGN = 8
+"""Columns from which on X'WX is formed by products instead of from the columns' squares, row by row, which would be
+more numbers than that product. It bounds time only (reasoned)."""
+LONGEST_STEP = 2.0
+"""Of a Newton step, in any coordinate: logits are quadratic over not much more. It changes the way to the maximum, not
+the maximum. Doubled, EM might overshoot where labelers are nearly always right (reasoned)."""
+
+
+def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """One damped Newton step of many multinomial regressions that share a design, and their Hessians.
+
+    counts (J, L, n), design (n, m), at (J, L-1, m), mean (J, (L-1)m), precision (J, (L-1)m, (L-1)m).
+    """
+    gradient, hessian = regression_derivatives(counts, design, at)
+    gradient = gradient - np.einsum("ja,jab->jb", at.reshape(gradient.shape) - mean, precision)
+    hessian = hessian + precision
+    step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+    return at + damped(step).reshape(at.shape), hessian
+
+
+def regression_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """Gradients (J, (L-1)m) and complete informations (J, (L-1)m, (L-1)m) of multinomial regressions."""
+    n_fits = len(counts)
+    lines = at @ design.T
+    whole = np.concatenate([np.zeros((n_fits, 1, lines.shape[2])), lines], axis=1)
+    share = np.exp(log_softmax(whole, axis=1))[:, 1:]
+    total = counts.sum(axis=1)
+    gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, -1)
+    return gradient, multinomial_information(total, share, design)
+
+
+def damped(step: Floats) -> Floats:
+    """Steps (J, w), none of them longer than Newton's method can be trusted."""
+    out: Floats = step * np.minimum(1.0, LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
+    return out
+
+
+def multinomial_information(total: Floats, share: Floats, design: Floats) -> Floats:
+    """(J, (L-1)m, (L-1)m): the complete information of multinomial logits; total (J, n), share (J, L-1, n)."""
+    n_fits, width = len(share), share.shape[1] * design.shape[1]
+    spread = -share[:, :, None] * share[:, None]
+    spread[:, np.arange(share.shape[1]), np.arange(share.shape[1])] += share
+    spread *= total[:, None, None]
+    by_pair = spread.reshape(-1, len(design))
+    if design.shape[1] > _WIDE_DESIGN:
+        sums = np.stack([design.T @ (one[:, None] * design) for one in by_pair])
+    else:
+        sums = by_pair @ (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    blocks = sums.reshape(n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2)
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(n_fits, width, width)
+
+
+def repeated_block(block: Floats, times: int) -> Floats:
+    """The square block so many times along a diagonal."""
+    out = np.zeros((times, len(block), times, len(block)))
+    each = np.arange(times)
+    out[each, :, each] = block
+    return out.reshape(times * len(block), -1)

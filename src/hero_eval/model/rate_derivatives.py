@@ -1,0 +1,50 @@
+"""How the reliabilities move the current rates: the way from history's errors to those of HERO-1 and HERO-2.
+
+The rates (the paper's mu) are the root of the mean score psi (`rates`). An item of the current round moves them by
+I^-1 psi_i, I the mean of psi psi'; the reliabilities (alpha, beta) move them by I^-1 (d mean psi / d parameters).
+Shapes: P patterns of the current round, S states, K classes, p free parameters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hero_eval.model.coordinates import Coordinates, to_logits
+from hero_eval.model.latent import Latent, answer_log_likelihood
+from hero_eval.model.patterns import Floats, Patterns, sum_by
+from hero_eval.model.rates import scores
+
+
+def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:
+    """d/d(parameters) of  sum over rows and classes of row_weights[r, k-1] * psi_rk,  as a free vector (p,).
+
+    `patterns` are the current round's, on the labelers of `latent`; row_weights (P, K-1).
+    """
+    pull = _state_pull(patterns, latent, rates, row_weights)
+    answers = to_logits(patterns, at, pull)
+    share = latent.within_class()
+    per_state = pull.sum(axis=0)
+    per_class = sum_by(latent.state_class, per_state, latent.n_classes)[latent.state_class]
+    # a state's share of its class, log-differentiated in the log weights: own minus the class's shares
+    on_log_weights = per_state - share * per_class
+    return at.pack(at.weight_slopes.T @ on_log_weights, answers)
+
+
+def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: Floats) -> Floats:
+    """(P, S): the derivative of the weighted sum of psi in each state's log-likelihood."""
+    log_state = answer_log_likelihood(patterns, latent.answers) + np.log(latent.within_class())
+    relative = np.exp(log_state - log_state.max(axis=1, keepdims=True))
+    of_class = latent.state_class
+    mixed = relative @ rates[of_class]
+    ratio = relative / mixed[:, None]
+    against = np.concatenate([-row_weights.sum(axis=1, keepdims=True), row_weights], axis=1)[:, of_class]
+    pulled = against * ratio
+    out: Floats = pulled - ratio * rates[of_class] * pulled.sum(axis=1, keepdims=True)
+    return out
+
+
+def rates_information(likelihood: Floats, counts: Floats, rates: Floats) -> Floats:
+    """I = mean psi psi' (K-1, K-1) of the current round."""
+    psi = scores(likelihood, rates)
+    out: Floats = (psi * counts[:, None]).T @ psi / counts.sum()
+    return out

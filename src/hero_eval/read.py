@@ -1,0 +1,151 @@
+"""Rounds from files: read into memory, or left where they are for an engine to count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from hero_eval.errors import wrong
+from hero_eval.io.files import find_files, is_counts, name_of, read_files
+from hero_eval.io.items import LABELER_PREFIX
+from hero_eval.io.read_options import ReadOptions, make_options
+from hero_eval.io.validate import parse_round
+from hero_eval.round import Round
+
+if TYPE_CHECKING:
+    from hero_eval.counting.engine import Session
+    from hero_eval.counting.large_round import LargeRound
+
+ENGINES = ("memory", "duckdb", "spark")
+LARGE_BYTES = 256 * 2**20
+"""Files of this size and more are left where they are."""
+
+
+def read_round(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any | None = None,
+    covariates: Sequence[str] | None = None,
+    text: str | None = None,
+    name: str | None = None,
+    missing: Sequence[Any] | None = None,
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    spark: Any | None = None,
+) -> Round:
+    """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
+
+    A file of counts that `save_counts` wrote is read as the round it came from.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder, or the file.
+    columns : mapping of str to str, optional
+        Our column names mapped to yours, such as ``{"labeler": "user"}``. None: the columns have our names.
+    classes : sequence, optional
+        All possible answers, in order. None: the answers that occur.
+    positive : class, optional
+        The class whose rate is asked for. None leaves that to each estimate.
+    covariates : sequence of str, optional
+        Columns of the items that will be covariates: naming them has them checked now. None checks none.
+    text : str, optional
+        The column of text that will be a covariate: naming it has it checked now. None checks none.
+    name : str, optional
+        What messages call the round. None: the name of the folder or file.
+    missing : sequence, optional
+        Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
+    engine : {"memory", "duckdb", "spark"}, optional
+        Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
+        files of 256 MB and more, else memory.
+    memory_limit : str, optional
+        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
+    spark : SparkSession or str, optional
+        The session, or the URL of the master, on which Spark runs; naming it chooses Spark. None with
+        ``engine="spark"``: this machine.
+
+    Returns
+    -------
+    Round
+        The round; one that leaves its labels in the files refuses what asks for single items (E211).
+
+    Raises
+    ------
+    InputError
+        With the problems of all files at once.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> import hero_eval as hero
+    >>> hero.read_round(files("hero_eval") / "examples" / "defect" / "current")
+    Round 'current': 532 items, 1596 labels by 8 labelers, 0 gold
+    """
+    where = Path(path).expanduser()
+    files, problems = find_files(where)
+    options = make_options(columns, classes, positive, covariates, text, name or name_of(where), missing)
+    if not problems:
+        _check_engine(engine, memory_limit, spark)
+        if is_counts(files["labels"]):
+            return cast(Round, _open_counts(files["labels"], options))
+        chosen = engine or ("spark" if spark is not None else _by_size(files, memory_limit))
+        if chosen != "memory":
+            return cast(Round, _open_large(files, options, chosen, memory_limit, spark))
+    return Round._of(parse_round(read_files(files, problems), options))
+
+
+def _check_engine(engine: str | None, memory_limit: str | None, spark: Any) -> None:
+    if engine is not None and engine not in ENGINES:
+        raise wrong("E201", f"engine is {engine!r}. Known: {', '.join(map(repr, ENGINES))}")
+    if spark is not None and engine not in (None, "spark"):
+        raise wrong("E204", f"spark belongs to engine='spark', not to {engine!r}")
+    if memory_limit is not None and engine not in (None, "duckdb"):
+        raise wrong("E204", f"memory_limit belongs to engine='duckdb', not to {engine!r}")
+
+
+def _open_counts(file: Path, options: ReadOptions) -> LargeRound:
+    """The round whose counts `save_counts` wrote."""
+    from hero_eval.counting.large_round import LargeRound
+    from hero_eval.counting.tally_files import SavedSource
+
+    if options.missing:
+        message = f"{file} holds counts, from which no answer can be left out. Leave out missing"
+        raise wrong("E204", message)
+    return LargeRound(SavedSource(file, options), options.name, "saved counts")
+
+
+def _open_large(
+    files: Mapping[str, Path], options: ReadOptions, engine: str, memory_limit: str | None, spark: Any
+) -> LargeRound:
+    """A round that stays in its files."""
+    from hero_eval.counting.large_round import LargeRound
+    from hero_eval.counting.sql_round import SqlSource
+
+    source = SqlSource(_session(engine, memory_limit, spark), files, options)
+    plain = tuple(name for name in options.covariates if not name.startswith(LABELER_PREFIX))
+    return LargeRound(source, options.name, engine, plain)
+
+
+def _by_size(files: Mapping[str, Path], memory_limit: str | None) -> str:
+    return "duckdb" if memory_limit is not None or sum(map(_size, files.values())) >= LARGE_BYTES else "memory"
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(os.stat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names)
+
+
+def _session(engine: str, memory_limit: str | None, spark: Any) -> Session:
+    if engine == "spark":
+        from hero_eval.counting.spark import spark_session
+
+        return spark_session(spark)
+    from hero_eval.counting.duckdb import DuckSession
+
+    return DuckSession(memory_limit)

@@ -1,0 +1,112 @@
+"""Which past rounds of a store a round may learn from: the choice of the caller, never a round that is not earlier."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hero_eval.errors import wrong
+from hero_eval.store.dates import day_of
+from hero_eval.store.log import Entry, Log, earlier
+
+
+@dataclass(frozen=True)
+class History:
+    """Which past rounds of a store to learn from: by question, model and date, or by name.
+
+    Parameters
+    ----------
+    question : str, optional
+        Rounds of this question. None: that of the current round.
+    models : tuple of str, optional
+        Only rounds of these models. Empty: of all.
+    since : str, optional
+        Only rounds from this day, week (``2026-w40``) or month on. None: from the first.
+    before : str, optional
+        Only rounds from before this day, week or month. None: all that are earlier than the current round.
+    rounds : tuple of str, optional
+        These rounds and no others, whatever else is said. Empty: chosen by the rest.
+    """
+
+    question: str | None = None
+    models: tuple[str, ...] = ()
+    since: str | None = None
+    before: str | None = None
+    rounds: tuple[str, ...] = ()
+
+    def days(self) -> tuple[datetime.date, datetime.date]:
+        """`since` and `before` as days.
+
+        Returns
+        -------
+        since : date
+            The first day; the earliest that there is, if none was said.
+        before : date
+            The day after the last; the latest that there is, if none was said.
+
+        Raises
+        ------
+        InputError
+            If one of them is no date (E201).
+        """
+        since = datetime.date.min if self.since is None else day_of("since", self.since)
+        return since, datetime.date.max if self.before is None else day_of("before", self.before)
+
+    def fits(self, entry: Entry) -> bool:
+        """Whether a round is of these models and days. One without a date is of no day that is asked for.
+
+        Parameters
+        ----------
+        entry : Entry
+            The round, as `Store.find` gives it.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        InputError
+            If `since` or `before` is no date (E201).
+        """
+        since, before = self.days()
+        by_day = self.since is None and self.before is None
+        return (not self.models or entry.model in self.models) and (
+            by_day or (entry.date is not None and since <= entry.date < before)
+        )
+
+
+def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
+    """As `Store.history_of`, in a log that was read before."""
+    current, choice = log.find(name), chosen or History()
+    past = earlier(log, current)
+    if choice.rounds:
+        return [_earlier_one(log, current, past, one) for one in dict.fromkeys(choice.rounds)]
+    question = choice.question or current.question
+    return [row for row in past if row.question == question and choice.fits(row)]
+
+
+def common_past(log: Log, names: Sequence[str], chosen: History | None = None) -> tuple[list[Entry], bool]:
+    """Past rounds for several that are compared: those before the latest of them, the compared ones left out.
+
+    Where no other round has gold the compared ones are kept, since nothing else tells how labelers err; the second
+    value says whether they were left out.
+    """
+    newest = max((log.find(name) for name in names), key=lambda row: row.place_in_time)
+    past = past_of(log, newest.round, chosen)
+    apart = [row for row in past if row.round not in names]
+    return (apart, True) if any(row.gold for row in apart) else (past, False)
+
+
+def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> Entry:
+    """A past round that was named; E204 if it is not past."""
+    row = log.find(name)
+    if row not in past:
+        what = (
+            "the current round itself"
+            if row.round == current.round
+            else f"not before {current.round!r} ({current.day})"
+        )
+        raise wrong("E204", f"round {name!r} ({row.day}) is {what}, so it cannot be history. Name earlier rounds.")
+    return row

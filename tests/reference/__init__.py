@@ -1,0 +1,1 @@
+"""Slow twins of the fast code, for the tests only."""
