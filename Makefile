@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/.ready-demo
 TEST_PROCESSES ?= auto
+# Tests start hundreds of processes: none should compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo quick test test-portable test-lowest test-newest browser docs lint studies bench clean help
 
@@ -49,7 +51,7 @@ test: $(READY) browser
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 quick: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not slow and not browser" $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not slow and not browser and not spark and not simulation" $(PYTEST_ARGS)
 
 test-portable: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/other_processor.py -m numbers -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import settings
 from make_rounds import Pair, draw_pair
+from random_examples import PROFILE
 
-# A test must not pass or fail by luck: the same examples in every run, however slow the machine. Looking for new ones
-# is a run of its own: HYPOTHESIS_PROFILE=explore
-settings.register_profile("steady", derandomize=True, deadline=None)
-settings.register_profile("explore", derandomize=False, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +17,7 @@ def pair() -> Pair:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever starts Spark is slow."""
+    """What starts Spark, or simulates, takes its time."""
     for item in items:
         if "[spark" in item.name or "-spark" in item.name:
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.spark)

@@ -340,14 +340,19 @@ def changes() -> list[tuple[list[str], dict[str, Any]]]:
     ]
 
 
+@pytest.fixture(scope="module")
+def plain(world: World) -> Any:
+    """The rate that is estimated without any option."""
+    return as_json(hero.estimate_rate(world.round("current"), world.round("history")).to_dict())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("which", range(13))
-def test_options_reach_the_library(world: World, which: int) -> None:
+def test_options_reach_the_library(world: World, which: int, plain: Any) -> None:
     """An option that changes nothing is a lie."""
     options, keywords = changes()[which]
     current, history = world.round("current"), world.round("history")
     expected = as_json(hero.estimate_rate(current, history, **keywords).to_dict())
-    plain = as_json(hero.estimate_rate(current, history).to_dict())
     found = strict(ask("estimate", world["current"], "--history", world["history"], *options, "--json"))
     assert found == expected
     assert found != plain

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from bad_inputs import BAD_INPUTS, BadInput, as_arguments, good_tables, write_good, write_tables
 from engine_rounds import ENGINES, gaps, one_table, read_on, write
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from make_rounds import GOOD, Tables, codes, labels_given, near_answers, tables_of
+from random_examples import examples
 
 import hero_eval as hero
 from hero_eval.counting.covariate_sums import source_of
@@ -383,7 +384,7 @@ def test_large_files_stay_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @given(st.integers(1, 200), st.integers(2, 6), st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_keys_spell_their_pattern(n_labelers: int, n_answers: int, seed: int) -> None:
     """Two patterns in one key would be one pattern with both counts."""
     words = plan_words(n_labelers, n_answers)
@@ -401,7 +402,7 @@ def test_keys_spell_their_pattern(n_labelers: int, n_answers: int, seed: int) ->
 
 
 @given(st.integers(1, 12), st.integers(2, 4), st.integers(0, 10_000))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_keys_tell_who_labelled_twice(n_labelers: int, n_answers: int, seed: int) -> None:
     """A second label by the same labeler would turn into another labeler's."""
     words = plan_words(n_labelers, n_answers)
@@ -494,7 +495,7 @@ def test_saved_counts_know_what_they_lack(folders: dict[str, Path], tmp_path: Pa
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=4))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_tallies_add_up(seeds: list[int]) -> None:
     """A history of several rounds would not be what its rounds are together."""
     rounds = []

@@ -202,7 +202,7 @@ def test_guards_alarm(situation: Any) -> None:
     assert outcomes[:, position].mean() > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_guards_are_quiet_where_all_holds() -> None:
     """Alarms that come always are read never."""
     cell = GuardCell(PAPER, SITUATIONS[0])

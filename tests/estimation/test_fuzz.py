@@ -8,8 +8,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import HealthCheck, Phase, example, given
 from hypothesis import strategies as st
+from random_examples import examples
 from repository import BENCHMARKS, load_script
 
 import hero_eval as hero
@@ -21,14 +22,7 @@ LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label"
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=25,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@examples(25, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**6))
 @example(27)  # an interval of no width on an edge, by replicates
 @example(80)  # replicates without gold

@@ -246,7 +246,7 @@ class TestSafeRegion:
         with pytest.raises(hero.HeroError, match="weighted"):
             hero.estimate_rate(current, pair.history, interval="profile")
 
-    @pytest.mark.slow
+    @pytest.mark.simulation
     @pytest.mark.parametrize("name", ["exp1-small gold 0.02", "moderation", "eight repeats"])
     def test_coverage_of_the_defaults(self, name: str) -> None:
         """A 95% interval would not hold what it says (the full study has a thousand replications a cell)."""
@@ -315,7 +315,7 @@ class TestGroups:
         assert "F503" in [finding.code for finding in family.findings]
         assert stats.norm.ppf(0.5 + each / 2) > 1.96
 
-    @pytest.mark.slow
+    @pytest.mark.simulation
     def test_all_intervals_hold_together(self) -> None:
         """With ten groups one interval in two would miss, though 95% was promised for all."""
         together = []
@@ -363,7 +363,7 @@ class TestShrinkage:
         assert spread[2] < 0.02
         assert hero.estimate_rate(pair.current, plain).value == hero.estimate_rate(pair.current, pair.history).value
 
-    @pytest.mark.slow
+    @pytest.mark.simulation
     def test_it_steadies_an_estimate_on_scarce_gold(self) -> None:
         """The prior would cost accuracy where it is meant to help: RMSE over 80 draws with about 7 gold items."""
         design = replace(SMALL, gold_rate=0.02)

@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bad_inputs import good_tables, to_csv, write_good
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from random_examples import examples
 
 from hero_eval.errors import InputError
 from hero_eval.io.labels import sort_labels
@@ -298,7 +299,7 @@ ROWS = st.lists(
 
 @pytest.mark.slow
 @given(rows=ROWS, seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_row_order_changes_nothing(rows: list[tuple[int, str, str | None]], seed: int) -> None:
     """Two exports of the same database in different order would give different numbers."""
     distinct = {(item, labeler): label for item, labeler, label in rows}
@@ -323,7 +324,7 @@ def test_row_order_changes_nothing(rows: list[tuple[int, str, str | None]], seed
 
 
 @given(rows=ROWS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_labels_are_those_of_a_plain_loop(rows: list[tuple[int, str, str | None]]) -> None:
     """The fast path through codes and sorted keys would lose or swap labels."""
     distinct = {(str(item), labeler): label for item, labeler, label in rows}

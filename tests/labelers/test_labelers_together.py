@@ -68,7 +68,7 @@ def test_the_table_is_right_within_its_error() -> None:
     assert (np.abs(taken) < 1.96 * taken_error).mean() < 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_errors_are_the_spread_of_the_table() -> None:
     """A standard error that is too small would rank labelers by chance."""
     found = []

@@ -112,7 +112,7 @@ def test_every_method_with_gold_uses_the_rounds_own(method: str) -> None:
     assert "F105" not in codes(found)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_intervals_cover() -> None:
     """An interval of 95% that is right much less often, where labelers err together."""
     held = {"ppi": 0, "balanced": 0}
@@ -324,7 +324,7 @@ def test_powered_means_are_those_of_the_twin(n_classes: int, seed: int) -> None:
     assert (power > 0.2) == (seed != 0)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_known_probabilities_of_gold_are_used() -> None:
     """Gold that went to items with a "1" would call most items positive."""
     values = {"known": [], "unsaid": []}

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from make_rounds import codes, finding, labels_of, round_of, some_gold
+from random_examples import examples
 from scipy import integrate, optimize, stats
 
 import hero_eval as hero
@@ -39,7 +40,7 @@ def slow_split(seen: float, reach: float, size: float) -> float:
     return float(integrate.trapezoid(moves * heights, moves) / integrate.trapezoid(heights, moves))
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(seen=st.floats(-4, 4), reach=st.floats(0.05, 1.0), size=st.floats(0.1, 0.6))
 def test_a_shift_is_split_as_by_quadrature(seen: float, reach: float, size: float) -> None:
     """A model's gain would be taken for drift, or drift for a gain, by more than the stated distributions say."""
@@ -130,7 +131,7 @@ def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[flo
     return share, float(np.sqrt(max(share * (1 - share), 0.05) / draws)), np.array(widths)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_one_past_round_covers_rounds_that_drift() -> None:
     """The first evaluation after the first round would be far too sure of itself."""
     share, error, widths = coverage(1, 0.35, 30)
@@ -162,7 +163,7 @@ def test_what_gold_in_the_current_round_says_of_its_drift() -> None:
     assert gold_shift(blind, 0.8) == (pytest.approx([0.0]), 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_gold_in_the_current_round_shortens_the_interval_and_covers() -> None:
     """A team that pays for gold in the current round would see the same wide interval, or a wrong one."""
     without, _, wide = coverage(2, 0.6, 10)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from random_examples import examples
 from reference import naive
 
 from hero_eval.model.em import EMOptions, gold_start
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.numbers
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans(), st.sampled_from([1e-3, 0.05]))
 def test_likelihood_never_falls(seed: int, n_classes: int, accelerate: bool, clip: float) -> None:
     """The fit could walk away from the data, and 'converged' would mean nothing."""
@@ -98,7 +99,7 @@ def test_labeler_without_gold_of_a_class_starts_from_the_pool() -> None:
     assert start.weights[1] == pytest.approx(0.5)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.just(0.0) | st.floats(1e-6, 50), min_size=2, max_size=6), st.floats(1e-4, 0.1))
 def test_floored_shares_are_the_constrained_maximum(counts: list[float], floor: float) -> None:
     """Clipping with more than two answers would lower the likelihood or leave the simplex."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from random_examples import examples
 
 from hero_eval.model import em, kernel
 from hero_eval.model import score_tests as guards
@@ -45,7 +46,7 @@ def by_plain_code(patterns: Patterns, latent: Latent) -> tuple[np.ndarray, np.nd
 
 @pytest.mark.slow
 @given(st.integers(0, 10_000), st.sampled_from([(2, [0, 1]), (2, [0, 0, 1, 1]), (3, [0, 1, 2])]), st.booleans())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_pass_is_the_plain_step(seed: int, kind: tuple[int, list[int]], weighted: bool) -> None:
     """The kernel would climb another likelihood."""
     n_answers, state_class = kind
@@ -111,7 +112,7 @@ def test_a_fit_by_the_kernel_is_the_plain_fit(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 @given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_what_the_others_show_is_the_same_by_the_kernel(seed: int, weighted: bool) -> None:
     """A labeler of a large history would be accused, or not, by other numbers than one of a small history."""
     patterns = some_patterns(seed, weighted=weighted)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from random_examples import examples
 
 from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
 from hero_eval.methods.registry import all_methods
@@ -16,7 +17,7 @@ from reference import naive
 
 pytestmark = pytest.mark.numbers
 
-SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = examples(25, suppress_health_check=list(HealthCheck))
 
 
 class Case:
@@ -151,7 +152,7 @@ def test_paper_stopping_rule_is_the_same_climb(case: Case) -> None:
     assert np.moveaxis(few.latent.answers, 1, 2) == pytest.approx(answers, abs=1e-10)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 2**32 - 1), st.floats(-0.5, 0.5), st.integers(5, 80))
 def test_simplex_solver_at_two_classes_is_the_binary_one(seed: int, tilt: float, size: int) -> None:
     """The K-class code at K = 2 would give another number than the binary code."""
@@ -165,7 +166,7 @@ def test_simplex_solver_at_two_classes_is_the_binary_one(seed: int, tilt: float,
     assert (general.rates[1] in (0.0, 1.0)) == binary.on_edge
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(5, 60), st.booleans())
 def test_simplex_solver_reaches_the_concave_maximum(seed: int, n_classes: int, size: int, tilted: bool) -> None:
     """K-class rates would not maximize the likelihood, or would leave the simplex."""

@@ -82,13 +82,38 @@ KINDS = (
 )
 
 
+def shown_of(kind: str, result: Any) -> list[str]:
+    """What a page of this kind must say: its names and its numbers, from the result itself."""
+
+    def parts(estimates: dict[str, Any]) -> list[str]:
+        return [
+            text
+            for name, one in estimates.items()
+            for text in (name if kind == "comparison" else name.replace("_", " "), f"{100 * one.value:.1f}%")
+        ]
+
+    if "round" in kind:
+        return [f"{count:,}" for count in (result.n_items, result.n_labels, result.n_gold)]
+    if kind == "reliability":
+        return list(result.labelers)
+    if kind == "backtest":
+        return [text for name, one in result.methods.items() for text in (name, f"{one.abs_error:.3f}")]
+    if kind in ("rate", "difference"):
+        return [result.method, f"{100 * result.value:.1f}"]
+    return parts(dict(result.items()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_notebook_shows_a_page(kind: str, results: dict[str, Any]) -> None:
-    """A result at the end of a cell would be a line of text, and its findings would go unread."""
+    """A result at the end of a cell would be a line of text, without its numbers, and its findings would go unread."""
     result = results[kind]
     read = Tags(result._repr_html_())
     assert "script" not in read.tags
+    assert {"table", "dl"} & set(read.tags)
+    told = shown_of(kind, result)
+    assert len(told) > 1
+    assert [text for text in told if text not in read.text] == []
     for finding in getattr(result, "findings", None) or getattr(result, "notes", ()):
         assert finding.code in read.text
         assert finding.message[1:40] in read.text

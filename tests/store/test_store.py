@@ -443,10 +443,11 @@ def test_reproduce_gives_the_same_bytes_after_twenty_more_rounds(store: Store) -
         add(store, f"2026-w{10 + number}", number, question="q")
     made = [
         store.estimate("2026-w12"),
-        store.estimate("2026-w12", interval="bootstrap", replicates=50, seed=4),
+        store.estimate("2026-w12", method="hero1", interval="bootstrap", replicates=50, seed=4),
         store.estimate("2026-w12", method="hero2", covariates=["x"], history=hero.History(rounds=("2026-w10",))),
         store.estimate("2026-w12", command="compare"),
         store.estimate("2026-w12", positive=["0"], level=0.8),
+        store.estimate("2026-w12", method="hero1"),
     ]
     assert len({one.estimate for one in made}) == len(made)
     late = small(1)
@@ -460,9 +461,9 @@ def test_reproduce_gives_the_same_bytes_after_twenty_more_rounds(store: Store) -
         told = json.loads(again.text)["made_from"]
         assert (told["store_version"], told["package"]) == (3, hero.__version__)
     assert json.loads(made[1].text)["made_from"]["seed"] == 4
-    fresh = store.estimate("2026-w12")
-    assert fresh.estimate != made[0].estimate
-    assert len(fresh.history) == 11
+    fresh = store.estimate("2026-w12", method="hero1")
+    assert fresh.estimate not in {one.estimate for one in made}
+    assert (len(made[-1].history), len(fresh.history)) == (2, 11)
     assert len(store.estimates()) == len(made) + 1
 
 

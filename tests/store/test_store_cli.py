@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,14 +23,24 @@ from hero_eval.labelers.over_time import reliability_over_time
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of two rounds at its default place, for copies."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder := tmp_path_factory.mktemp("filled"))
+        patch.delenv("HERO_STORE", raising=False)
+        ask("init")
+        ask("add", str(EXAMPLE / "history"), "--round", "2026-w45", "--model", "v6", "--question", "defect")
+        ask("add", str(EXAMPLE / "current"), "--round", "2026-w46", "--model", "v7")
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with a store of two rounds at its default place."""
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HERO_STORE", raising=False)
-    ask("init")
-    ask("add", str(EXAMPLE / "history"), "--round", "2026-w45", "--model", "v6", "--question", "defect")
-    ask("add", str(EXAMPLE / "current"), "--round", "2026-w46", "--model", "v7")
     return tmp_path
 
 
@@ -300,7 +311,7 @@ def test_drift_is_flagged_and_only_that() -> None:
     assert len(found.points) == 4 * 3 * 2
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_flags_are_rare_when_nobody_drifts() -> None:
     """With many labelers somebody would always look as if drifting."""
     flagged = sum(bool(reliability_over_time(drifting(seed, 0.0)).findings) for seed in range(20))

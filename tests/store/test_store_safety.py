@@ -19,8 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from asking import ask, refused, strict
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
+from random_examples import examples
 from repository import BENCHMARKS, TESTS, load_script
 from stored_rounds import add, parts, same, small
 from stored_rounds import refused as refused_by
@@ -126,9 +127,7 @@ def rounds(draw: Any) -> Round:
 
 @pytest.mark.slow
 @given(before=rounds())
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
-)
+@examples(8, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
 def test_everything_that_a_round_knows_survives(before: Round, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An estimate of a stored round would be of another class, or of other labelers, than that of the round itself."""
     store = hero.create_store(tmp_path_factory.mktemp("any") / "store")
@@ -268,7 +267,7 @@ def test_a_copy_taken_while_somebody_adds_is_whole_or_refused(store: Store, tmp_
 @pytest.mark.parametrize("seed", [1, 2])
 def test_damage_is_said_or_does_not_matter(seed: int) -> None:
     """`python benchmarks/store_damage.py --cases 400` is the long form."""
-    found = store_damage.run(cases=int(os.environ.get("HERO_DAMAGES", "14")), rounds=3, seed=seed)
+    found = store_damage.run(cases=int(os.environ.get("HERO_DAMAGES", "9")), rounds=3, seed=seed)
     assert found["what was wrong"] == []
     assert found["refused"] > 0
 
@@ -279,8 +278,8 @@ def test_damage_is_said_or_does_not_matter(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("change", list(store_power.CHANGES))
 def test_a_loss_of_power_leaves_all_or_nothing(change: str) -> None:
-    """`python benchmarks/store_power.py` plays one after every write."""
-    step = {"compact": 40, "add": 6}.get(change, 5)
+    """`python benchmarks/store_power.py` plays one after every write; here, after every so many of them."""
+    step = {"compact": 60, "add": 11}.get(change, 7)
     found = store_power.run([change], rounds=5, step=step, seed=1)[change]
     assert found["wrong"] == []
     assert found["writes that were not seen"] == []

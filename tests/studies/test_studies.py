@@ -55,7 +55,7 @@ def test_every_study_has_its_cells() -> None:
             cells_of(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_the_case_studies_tell_the_papers_story() -> None:
     """The twins would not show what they are there to show: the vote far off, HERO near."""
     rows = {row["method"]: row for row in run_study("defect", replications=40, gold_rates=(0.1,)).rows}

@@ -21,8 +21,9 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from random_examples import examples
 from typer.testing import CliRunner
 from web_server import FORM_TOKEN, PATIENCE, page_when_there, served, visiting, when_there
 from web_store import answers, csv_of, fill
@@ -355,7 +356,7 @@ def test_one_client_cannot_fill_the_queue(monkeypatch: pytest.MonkeyPatch) -> No
     desk.ask(Order("round", "", {"number": -1}), "modest")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@examples(60)
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12))
 def test_clients_take_turns(clients: list[str]) -> None:
     """The page would tell a wrong number of turns, or one client's work would all come first."""
