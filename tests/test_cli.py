@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,12 @@ import hero_eval as hero
 from hero_eval import phrasing as words
 from hero_eval.cli import actions
 from hero_eval.cli.bars import Axis, common_axis
-from hero_eval.cli.inputs import Problems, mapping, split
+from hero_eval.cli.inputs import Problems
 from hero_eval.cli.main import app
+from hero_eval.cli.option_groups import Estimating
 from hero_eval.errors import InputError, Problem, SupportError, unsupported, wrong
+from hero_eval.estimation.question import Options
+from hero_eval.name_lists import joined, mapping, names, split
 
 runner = CliRunner(env={"COLUMNS": "80"})
 LONG = [f"crowd/europe-west/vendor-{j}-with-a-long-name/日本語/prompt-v{j}.{j}" for j in range(5)]
@@ -798,6 +802,26 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
     assert ours < 2 * least
 
 
+def test_an_estimate_loads_no_charts_and_no_report() -> None:
+    """Every estimate would wait for packages that only draw or only test hypotheses."""
+    example = files("hero_eval") / "examples" / "defect"
+    code = (
+        "import sys; from hero_eval.cli.main import app\n"
+        f"app(['estimate', {str(example / 'current')!r}, '--history', {str(example / 'history')!r}], "
+        "standalone_mode=False)\n"
+        "heavy = ('altair', 'jinja2', 'sklearn', 'numba', 'scipy.stats', 'hero_eval.charts', 'hero_eval.report')\n"
+        "print(*(name for name in heavy if name in sys.modules), file=sys.stderr)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr.strip() == b""
+
+
+def test_how_to_estimate_is_what_the_library_takes() -> None:
+    """An option of the command would change nothing, or have another default than the library."""
+    known = {field.name: field.default for field in fields(Options)}
+    asked = {field.name: field.default for field in fields(Estimating)}
+    assert asked.items() <= known.items()
+
+
 def _seconds(action: Callable[[], Any]) -> float:
     """Processor time of the processes started: other tests that run beside do not count."""
     begun = os.times()
@@ -892,7 +916,14 @@ def test_rare_classes_are_counted_finely(tmp_path: Path) -> None:
 
 def test_lists_and_mappings_are_split() -> None:
     """A class with a comma in its name could not be named."""
-    assert split("a, b,c") == ["a", "b", "c"]
-    assert split('"no, never",yes') == ["no, never", "yes"]
-    assert split(None) is None
-    assert mapping(["labeler=rater", "x=a=b"]) == {"labeler": "rater", "x": "a=b"}
+    assert split("--classes", "a, b,c") == ["a", "b", "c"]
+    assert split("--classes", '"no, never",yes') == ["no, never", "yes"]
+    assert split("--classes", None) is None
+    assert split("--classes", "a\nb") == ["a", "b"]
+    assert mapping("--column is", ["labeler=rater", "x=a=b"]) == {"labeler": "rater", "x": "a=b"}
+
+
+def test_what_is_joined_is_split_again() -> None:
+    """A class with a comma in its name would become two when a form is shown a second time."""
+    parts = ["no, never", 'a "b"', "yes"]
+    assert names("classes", joined(parts, ", ")) == parts

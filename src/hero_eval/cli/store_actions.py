@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import store_views as pages
-from hero_eval.cli.inputs import mapping, names, split
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import wrong
+from hero_eval.name_lists import mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.store.adding import Added
@@ -50,8 +50,8 @@ class NewRound:
             "gold_source": self.gold_source,
             "labelers": self.labelers,
             "experts": tuple(self.experts),
-            "columns": mapping(self.columns),
-            "classes": split(self.classes),
+            "columns": mapping("--column is", self.columns),
+            "classes": split("--classes", self.classes),
             "positive": self.positive,
             "exist_ok": self.exist_ok,
             "missing": names("--missing", self.missing),
@@ -106,10 +106,9 @@ def import_file(path: str, file: Path, how: HowToImport, about: NewRound, *, as_
         raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")
     with activity() as doing:
         doing.say(f"Reading {file}")
-        columns = mapping(about.columns)
-        export = read_export(
-            file, tool=how.tool, fields=how.fields, labeler_columns=split(how.labeler_columns), columns=columns
-        )
+        columns = mapping("--column is", about.columns)
+        labelers = split("--labeler-columns", how.labeler_columns)
+        export = read_export(file, tool=how.tool, fields=how.fields, labeler_columns=labelers, columns=columns)
         if not how.dry_run:
             store = hero.open_store(path)
             doing.say(f"Writing {path}")
