@@ -23,12 +23,12 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.cli import actions
 from hero_eval.cli.bars import Axis, common_axis
-from hero_eval.cli.inputs import Problems
 from hero_eval.cli.main import app
 from hero_eval.cli.option_groups import Estimating
+from hero_eval.cli.problems import Problems
 from hero_eval.errors import InputError, Problem, SupportError, unsupported, wrong
 from hero_eval.estimation.question import Options
 from hero_eval.name_lists import joined, mapping, names, split
@@ -890,19 +890,19 @@ def test_axes_hold_all_values(values: list[float]) -> None:
 )
 def test_words_for_labelers(discrimination: float, word: str) -> None:
     """An inverted labeler would pass for a weak one."""
-    assert words.quality(discrimination, 0.1) == word
+    assert phrasing.quality(discrimination, 0.1) == word
 
 
 def test_numbers_in_words() -> None:
     """A level of 99.9% would be shown as 100%, a standard error as 0."""
-    assert words.percent(0.95) == "95%"
-    assert words.percent(0.999) == "99.9%"
-    assert words.decimals([0.0004, 0.2]) == 5
-    assert words.decimals([0.0, math.nan]) == 3
-    assert words.number(math.nan) == "–"
-    assert words.join(["a", "b", "c"]) == "a, b and c"
-    assert words.join(["a"]) == "a"
-    assert words.join([]) == ""
+    assert phrasing.percent(0.95) == "95%"
+    assert phrasing.percent(0.999) == "99.9%"
+    assert phrasing.decimals([0.0004, 0.2]) == 5
+    assert phrasing.decimals([0.0, math.nan]) == 3
+    assert phrasing.number(math.nan) == "–"
+    assert phrasing.join(["a", "b", "c"]) == "a, b and c"
+    assert phrasing.join(["a"]) == "a"
+    assert phrasing.join([]) == ""
 
 
 def test_rare_classes_are_counted_finely(tmp_path: Path) -> None:

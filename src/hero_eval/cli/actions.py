@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval import phrasing as words
-from hero_eval.cli import checking, markdown
-from hero_eval.cli import views as pages
+from hero_eval import phrasing
+from hero_eval.cli import checking, markdown, views
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Rounds, read_rounds
 from hero_eval.cli.option_groups import Estimating
@@ -57,10 +56,10 @@ def estimate(data: Data, how: Estimating, gate: Gate, by: str | None, *, as_json
         current = rounds.currents[0]
         if by is not None:
             several = hero.estimate_rate(current, rounds.history, by=by, **options)
-            results, document, page = list(several.values()), several.to_dict(), pages.family(several)
+            results, document, page = list(several.values()), several.to_dict(), views.family(several)
         else:
             result = hero.estimate_rate(current, rounds.history, **options)
-            results, document, page = [result], result.to_dict(), pages.estimate(result)
+            results, document, page = [result], result.to_dict(), views.estimate(result)
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
 
@@ -78,12 +77,12 @@ def compare(data: Data, how: Estimating, gate: Gate, *, as_json: bool) -> None:
             del options["method"]
             results: list[hero.Estimate] = []
             methods = hero.compare_methods(rounds.currents[0], rounds.history, **options)
-            document, page = methods.to_dict(), pages.methods_of_round(methods)
+            document, page = methods.to_dict(), views.methods_of_round(methods)
         else:
             a, b = rounds.currents
             result = hero.estimate_difference(a, b, rounds.history, **options)
             results = [result]
-            document, page = result.to_dict(), pages.difference(result, *two_names(data.currents, a.name, b.name))
+            document, page = result.to_dict(), views.difference(result, *two_names(data.currents, a.name, b.name))
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
 
@@ -111,7 +110,7 @@ def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, 
         doing.say("Estimating")
         options = options_of(rounds, how, doing) | sides
         result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
-    show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(pages.estimate(result))
+    show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(views.estimate(result))
     enforce(gate, [result])
 
 
@@ -122,7 +121,7 @@ def moderation(data: Data, how: Estimating, *, as_json: bool) -> None:
         doing.say("Estimating")
         options = options_of(rounds, how, doing)
         result = hero.estimate_moderation(rounds.currents[0], rounds.history, flag=data.flag, **options)
-    show_json(result.to_dict()) if as_json else show(pages.moderation(result))
+    show_json(result.to_dict()) if as_json else show(views.moderation(result))
 
 
 def labelers(data: Data, *, as_json: bool) -> None:
@@ -137,7 +136,7 @@ def labelers(data: Data, *, as_json: bool) -> None:
 def show_labelers(result: Reliability, *, as_json: bool) -> None:
     rows = labeler_rows(result)
     if not as_json:
-        show(pages.labelers(result, rows))
+        show(views.labelers(result, rows))
         return
     show_json(
         {
@@ -172,7 +171,7 @@ def count(data: Data, output: Path, *, as_json: bool) -> None:
             "gold": saved.n_gold,
             "covariates": list(saved.column_names),
         }
-    show_json(found) if as_json else show(pages.counted(found))
+    show_json(found) if as_json else show(views.counted(found))
 
 
 def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
@@ -182,7 +181,7 @@ def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = result.to_frame("pyarrow").to_pylist()
     return [
         {key: None if value != value else value for key, value in row.items()}
-        | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)}
+        | {"quality": phrasing.quality(row["discrimination"], UNINFORMATIVE)}
         for row in rows
     ]
 
@@ -208,7 +207,7 @@ def check(data: Data, *, as_json: bool) -> None:
                 for problem in (ahead.error.problems if ahead.error else ())
             ],
         }
-    show_json(found) if as_json else show(pages.check(found, ahead.findings or checking.notes_of(current, past)))
+    show_json(found) if as_json else show(views.check(found, ahead.findings or checking.notes_of(current, past)))
     if ahead.error is not None:
         raise ahead.error
 
@@ -217,7 +216,7 @@ def backtest(data: Data, how: Estimating, methods: list[str] | None, shape: str)
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
     past = rounds.history or ()
-    with bar(f"Playing {words.count(len(past), 'round')}") as progress:
+    with bar(f"Playing {phrasing.count(len(past), 'round')}") as progress:
         result = hero.backtest(
             past,
             methods=methods,
@@ -232,9 +231,9 @@ def backtest(data: Data, how: Estimating, methods: list[str] | None, shape: str)
     if shape == "json":
         show_json(result.to_dict())
     elif shape == "markdown":
-        sys.stdout.write(markdown.write("Backtest", pages.backtest(result)))
+        sys.stdout.write(markdown.write("Backtest", views.backtest(result)))
     else:
-        show(pages.backtest(result))
+        show(views.backtest(result))
 
 
 def shape_of(as_json: bool, as_markdown: bool) -> str:
@@ -250,7 +249,7 @@ def methods(*, as_json: bool) -> None:
     registry = all_methods()
     rows = [{"name": one.name, "summary": one.summary, "needs": one.needs} for one in registry.values()]
     document = {"schema_version": SCHEMA_VERSION, "methods": rows}
-    show_json(document) if as_json else show(pages.methods(registry))
+    show_json(document) if as_json else show(views.methods(registry))
 
 
 def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
@@ -258,7 +257,7 @@ def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_
 
     if name is None:
         known = {"schema_version": SCHEMA_VERSION, "studies": STUDIES}
-        show_json(known) if as_json else show(pages.studies(STUDIES))
+        show_json(known) if as_json else show(views.studies(STUDIES))
         return
     if output is not None:
         check_output(output)
@@ -269,7 +268,7 @@ def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_
     if as_json:
         show_json(result.to_dict())
         return
-    page = pages.study(result.rows)
+    page = views.study(result.rows)
     show([*page, Line(f"Rows: {output}", whole=True)] if output is not None else page)
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hero_eval.cli.option_groups import Reading
+from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import Activity
-from hero_eval.errors import HeroError, InputError, Problem, SupportError, wrong
+from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.name_lists import mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.round import Round
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,27 +30,6 @@ class Data:
     flag: str | None = None
     one_positive: bool = False
     """Whether several positive classes make no sense."""
-
-
-@dataclass
-class Problems:
-    """Everything that is wrong with a call, to be raised at once."""
-
-    errors: list[HeroError] = field(default_factory=list)
-
-    def attempt(self, action: Callable[[], T]) -> T | None:
-        """What the action gives, or None with its problems noted."""
-        try:
-            return action()
-        except HeroError as error:
-            self.errors.append(error)
-            return None
-
-    def raise_any(self) -> None:
-        found = dict.fromkeys(problem for error in self.errors for problem in error.problems)
-        if found:
-            wrong_input = any(error.exit_code == InputError.exit_code for error in self.errors)
-            raise (InputError if wrong_input else SupportError)(found)
 
 
 @dataclass(frozen=True)

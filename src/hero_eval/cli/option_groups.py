@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
+from hero_eval.cli.problems import Problems
 from hero_eval.errors import wrong
+from hero_eval.name_lists import mapping, names, split
 
 if TYPE_CHECKING:
-    from hero_eval.cli.inputs import Problems
     from hero_eval.gates import Gate
     from hero_eval.store.past_rounds import History
 
@@ -81,7 +82,6 @@ class Estimating(OptionGroup):
 
     def problems(self) -> Problems:
         """What is wrong with the options, known before anything is read."""
-        from hero_eval.cli.inputs import Problems
         from hero_eval.estimation.question import Options
 
         found = Problems()
@@ -168,3 +168,31 @@ class FromStore(OptionGroup):
                 "E204", "--history names the past rounds, so nothing is left to choose by question, model or date."
             )
         return History(self.from_question, tuple(self.from_model or ()), self.since, self.before, named)
+
+
+@dataclass(frozen=True)
+class AboutRound(OptionGroup):
+    """What is said of a round that comes into the store."""
+
+    model: kept.Model = None
+    question: kept.Question = None
+    date: kept.Date = None
+    gold: kept.GoldFile = None
+    gold_source: kept.GoldSource = None
+    labelers: kept.LabelersFile = None
+    expert: kept.Experts = None
+    column: given.Columns = None
+    classes: given.Classes = None
+    missing: given.Missing = None
+    positive: given.Positive = None
+    exist_ok: kept.ExistOk = False
+
+    def arguments(self) -> dict[str, Any]:
+        """As `Store.add` takes it."""
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("expert", "column")}
+        return said | {
+            "experts": tuple(self.expert or ()),
+            "columns": mapping("--column is", self.column or ()),
+            "classes": split("--classes", self.classes),
+            "missing": names("--missing", self.missing),
+        }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import views as pages
+from hero_eval.cli import views
 from hero_eval.cli.blocks import Line, Page
 from hero_eval.cli.inputs import Data
 from hero_eval.cli.progress import activity
@@ -122,12 +122,12 @@ def page_of(recorded: Recorded) -> Page:
     """The page of whatever was asked."""
     result, asked = recorded.result, recorded.asked
     if isinstance(result, hero.GroupedEstimates):
-        return pages.family(result)
+        return views.family(result)
     if isinstance(result, hero.Moderation):
-        return pages.moderation(result)
+        return views.moderation(result)
     if isinstance(result, hero.Comparison):
-        return pages.methods_of_round(result)
-    return pages.difference(result, asked.round, asked.other) if asked.other else pages.estimate(result)
+        return views.methods_of_round(result)
+    return views.difference(result, asked.round, asked.other) if asked.other else views.estimate(result)
 
 
 def _numbers(result: Any) -> list[hero.Estimate]:
@@ -190,7 +190,7 @@ def labelers(chosen: FromStore, data: Data, *, as_json: bool) -> None:
 
 def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: bool) -> None:
     """Each round by itself, and who drifts."""
-    from hero_eval.cli import store_views as store_pages
+    from hero_eval.cli import store_views
     from hero_eval.documents import SCHEMA_VERSION
     from hero_eval.estimate import check_level
     from hero_eval.labelers.over_time import reliability_over_time
@@ -201,7 +201,7 @@ def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: 
         doing.say("Learning from each round")
         result = reliability_over_time(past, level)
     if not as_json:
-        show(store_pages.over_time(result))
+        show(store_views.over_time(result))
         return
     show_json(
         {
