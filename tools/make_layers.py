@@ -39,6 +39,7 @@ SAYS = {
     "escaping": "Markdown that a name cannot break out of",
     "classes": "the classes of several rounds, in one spelling",
     "any_round": "what every round has, held in memory or not",
+    "name_lists": "lists of names, as commands and forms take them",
     "display": "how a notebook shows a result",
     "result_frames": "results as tables",
     "findings": "what a user must know",

@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,15 @@ from make_rounds import Tables, binary_answers, labels_given, near_answers, some
 from rich.cells import cell_len
 
 import hero_eval as hero
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.cli import actions
 from hero_eval.cli.bars import Axis, common_axis
-from hero_eval.cli.inputs import Problems, mapping, split
 from hero_eval.cli.main import app
+from hero_eval.cli.option_groups import Estimating
+from hero_eval.cli.problems import Problems
 from hero_eval.errors import InputError, Problem, SupportError, unsupported, wrong
+from hero_eval.estimation.options import Options
+from hero_eval.name_lists import joined, mapping, names, split
 
 LONG = [f"crowd/europe-west/vendor-{j}-with-a-long-name/日本語/prompt-v{j}.{j}" for j in range(5)]
 
@@ -764,6 +768,26 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
     assert ours < 2 * least
 
 
+def test_an_estimate_loads_no_charts_and_no_report() -> None:
+    """Every estimate would wait for packages that only draw or only test hypotheses."""
+    example = files("hero_eval") / "examples" / "defect"
+    code = (
+        "import sys; from hero_eval.cli.main import app\n"
+        f"app(['estimate', {str(example / 'current')!r}, '--history', {str(example / 'history')!r}], "
+        "standalone_mode=False)\n"
+        "heavy = ('altair', 'jinja2', 'sklearn', 'numba', 'scipy.stats', 'hero_eval.charts', 'hero_eval.report')\n"
+        "print(*(name for name in heavy if name in sys.modules), file=sys.stderr)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stderr.strip() == b""
+
+
+def test_how_to_estimate_is_what_the_library_takes() -> None:
+    """An option of the command would change nothing, or have another default than the library."""
+    known = {field.name: field.default for field in fields(Options)}
+    asked = {field.name: field.default for field in fields(Estimating)}
+    assert asked.items() <= known.items()
+
+
 def _seconds(action: Callable[[], Any]) -> float:
     """Processor time of the processes started: other tests that run beside do not count."""
     begun = os.times()
@@ -832,19 +856,19 @@ def test_axes_hold_all_values(values: list[float]) -> None:
 )
 def test_words_for_labelers(discrimination: float, word: str) -> None:
     """An inverted labeler would pass for a weak one."""
-    assert words.quality(discrimination, 0.1) == word
+    assert phrasing.quality(discrimination, 0.1) == word
 
 
 def test_numbers_in_words() -> None:
     """A level of 99.9% would be shown as 100%, a standard error as 0."""
-    assert words.percent(0.95) == "95%"
-    assert words.percent(0.999) == "99.9%"
-    assert words.decimals([0.0004, 0.2]) == 5
-    assert words.decimals([0.0, math.nan]) == 3
-    assert words.number(math.nan) == "–"
-    assert words.join(["a", "b", "c"]) == "a, b and c"
-    assert words.join(["a"]) == "a"
-    assert words.join([]) == ""
+    assert phrasing.percent(0.95) == "95%"
+    assert phrasing.percent(0.999) == "99.9%"
+    assert phrasing.decimals([0.0004, 0.2]) == 5
+    assert phrasing.decimals([0.0, math.nan]) == 3
+    assert phrasing.number(math.nan) == "–"
+    assert phrasing.join(["a", "b", "c"]) == "a, b and c"
+    assert phrasing.join(["a"]) == "a"
+    assert phrasing.join([]) == ""
 
 
 def test_rare_classes_are_counted_finely(tmp_path: Path) -> None:
@@ -858,7 +882,14 @@ def test_rare_classes_are_counted_finely(tmp_path: Path) -> None:
 
 def test_lists_and_mappings_are_split() -> None:
     """A class with a comma in its name could not be named."""
-    assert split("a, b,c") == ["a", "b", "c"]
-    assert split('"no, never",yes') == ["no, never", "yes"]
-    assert split(None) is None
-    assert mapping(["labeler=rater", "x=a=b"]) == {"labeler": "rater", "x": "a=b"}
+    assert split("--classes", "a, b,c") == ["a", "b", "c"]
+    assert split("--classes", '"no, never",yes') == ["no, never", "yes"]
+    assert split("--classes", None) is None
+    assert split("--classes", "a\nb") == ["a", "b"]
+    assert mapping("--column is", ["labeler=rater", "x=a=b"]) == {"labeler": "rater", "x": "a=b"}
+
+
+def test_what_is_joined_is_split_again() -> None:
+    """A class with a comma in its name would become two when a form is shown a second time."""
+    parts = ["no, never", 'a "b"', "yes"]
+    assert names("classes", joined(parts, ", ")) == parts

@@ -15,7 +15,7 @@ from make_rounds import binary_answers, codes, labels_given, round_of, some_gold
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.cli.main import app
 from hero_eval.estimate import Estimate, Influence
 from hero_eval.estimation.curves import Flat, Normal
@@ -212,33 +212,33 @@ def test_the_profile_interval_is_not_in_doubt() -> None:
 class TestWords:
     def test_the_headline_says_so(self) -> None:
         """ "95% sure" would stand above a warning that it is not."""
-        assert words.headline(number_of()) == "About 10 of 100 items are '1' (95% sure: between 6 and 14)."
-        said = words.headline(number_of(0.1, 0.02, DOUBT))
+        assert phrasing.headline(number_of()) == "About 10 of 100 items are '1' (95% sure: between 6 and 14)."
+        said = phrasing.headline(number_of(0.1, 0.02, DOUBT))
         assert said == "About 10 of 100 items are '1' (95% interval 6 to 14, in doubt: F309)."
 
     def test_a_difference_in_doubt_names_no_winner(self) -> None:
         """The verdict would say who is better, and a finding below that nobody knows."""
         clear = number_of(0.1, 0.02, target="difference")
-        assert words.difference(clear, "new", "old").startswith("The rate of '1' is higher in new")
-        said = words.difference(replace(clear, findings=(DOUBT,)), "new", "old")
+        assert phrasing.difference(clear, "new", "old").startswith("The rate of '1' is higher in new")
+        said = phrasing.difference(replace(clear, findings=(DOUBT,)), "new", "old")
         assert said.startswith("Whether new and old differ is undecided")
         assert "sure" not in said
 
     def test_an_unknown_difference_blames_no_class(self) -> None:
         """Who had named the positive class was told to name one."""
         unknown = replace(number_of(0.1, 0.02, target="difference"), value=math.nan)
-        assert words.difference(unknown, "new", "old") == (
+        assert phrasing.difference(unknown, "new", "old") == (
             "The data do not tell whether the rate of '1' differs between new and old."
         )
         unnamed = replace(unknown, findings=(Finding("F502", "no class was named positive"),))
-        assert "Name one: --positive" in words.difference(unnamed, "new", "old")
+        assert "Name one: --positive" in phrasing.difference(unnamed, "new", "old")
 
     def test_flags_in_doubt_say_so(self) -> None:
         """Precision and recall would stand in the headline as if nothing below spoke against their intervals."""
         clear, doubted = number_of(), number_of(0.1, 0.02, DOUBT)
-        said = words.moderation(clear, clear, clear)
+        said = phrasing.moderation(clear, clear, clear)
         assert said.endswith("10 of 100 flags are right (precision).")
-        assert words.moderation(doubted, doubted, doubted) == f"{said} Their intervals are in doubt: F309."
+        assert phrasing.moderation(doubted, doubted, doubted) == f"{said} Their intervals are in doubt: F309."
 
     def test_no_chance_without_the_doubt(self) -> None:
         """A table would show 100.0% beside a difference that is undecided."""

@@ -13,7 +13,7 @@ from make_rounds import binary_answers, codes, draw_pair, finding, labels_given,
 from typer.testing import CliRunner
 
 import hero_eval as hero
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
 from hero_eval.labelers.fitting import history_rounds
@@ -164,7 +164,7 @@ def test_a_round_does_not_differ_from_itself(method: str | None) -> None:
         assert "F113" in codes(found)
         assert found.n_items <= a.n_items
         assert found.n_gold_current <= a.n_gold
-        said = words.difference(found, "a", "b")
+        said = phrasing.difference(found, "a", "b")
         assert (
             said == f"a and b hold the same, so that the {found.what.removeprefix('difference in ')} does not differ."
         )

@@ -25,6 +25,7 @@ import hero_eval as hero
 from hero_eval.cli.main import app as command
 from hero_eval.web import queue as work
 from hero_eval.web import uploads
+from hero_eval.web.forms import about_from
 from hero_eval.web.queue import Order, Results, Work
 from hero_eval.web.security import HEADERS
 from hero_eval.web.settings import Settings
@@ -543,6 +544,17 @@ def test_what_was_said_of_a_file_can_be_changed(empty: httpx.Client) -> None:
     assert "Reading a.csv" in page
     assert empty.post("/upload/drop", data={**fields, "id": id}).status_code == 303
     assert empty.get(sent.headers["location"]).status_code == 404
+
+
+def test_lists_in_forms_are_read_as_on_the_command_line() -> None:
+    """A class with a comma in its name could not be said, and an empty one would be lost without a word."""
+    said = {"classes": '"no, never", yes', "columns": "labeler=rater, label=score", "fields": " "}
+    about = {"classes": ["no, never", "yes"], "columns": {"labeler": "rater", "label": "score"}}
+    assert about_from(said) == about
+    for wrong in ({"classes": "no,,yes"}, {"columns": "labeler"}, {"columns": "labeler=a, labeler=b"}):
+        with pytest.raises(hero.InputError) as caught:
+            about_from(wrong)
+        assert caught.value.code == "E201"
 
 
 @pytest.mark.parametrize(

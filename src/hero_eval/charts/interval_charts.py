@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.charts.theme import (
     ACCENT,
     INK,
@@ -81,7 +81,7 @@ def _clear(result: Mapping[str, Estimate], baseline: str) -> str:
     higher = [name for name, (low, _) in ends.items() if low > 0]
     lower = [name for name, (_, high) in ends.items() if high < 0]
     parts = [
-        f"{words.join([short(name, 24) for name in some[:4]])} {'is' if len(some) == 1 else 'are'} {word}"
+        f"{phrasing.join([short(name, 24) for name in some[:4]])} {'is' if len(some) == 1 else 'are'} {word}"
         for some, word in ((higher, "higher"), (lower, "lower"))
         if some
     ]
@@ -93,13 +93,13 @@ def _clear(result: Mapping[str, Estimate], baseline: str) -> str:
 
 
 def _level(first: Estimate | None) -> str:
-    return words.percent(first.level) if first is not None else "95%"
+    return phrasing.percent(first.level) if first is not None else "95%"
 
 
 def number_text(value: float, bounds: tuple[float, float]) -> str:
     """As the axes write it: shares in percent."""
     if not math.isfinite(value):
-        return words.UNKNOWN
+        return phrasing.UNKNOWN
     return f"{100 * value:.1f}%" if percents(bounds) == "~p" else f"{value:.3g}"
 
 

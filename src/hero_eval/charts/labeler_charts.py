@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.charts.theme import ACCENT, INK, QUIET, WIDTH, Chart, altair, drawn_name, shaped, short, titled, values
 from hero_eval.labelers.agreement import Agreement
 from hero_eval.labelers.over_time import OverTime
@@ -40,7 +40,7 @@ def labelers(result: Reliability, level: float = 0.95) -> Chart:
     title = _span_of(columns)
     left = len(result.labelers) - len({columns["labeler"][row] for row in shown})
     more = f"; the {MOST} with the most labels of {len(result.labelers)}" if left else ""
-    subtitle = f"Share of answers that are right, with {words.percent(level)} intervals{more}"
+    subtitle = f"Share of answers that are right, with {phrasing.percent(level)} intervals{more}"
     return Chart(title, columns, titled(drawn, title, subtitle))
 
 
@@ -172,7 +172,7 @@ def _largest(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 def _moved(columns: dict[str, list[Any]], rounds: Sequence[Round]) -> str:
     if len(rounds) < 2:
-        return f"{words.count(len(rounds[0].labelers), 'labeler')} labelled {short(rounds[0].name)}"
+        return f"{phrasing.count(len(rounds[0].labelers), 'labeler')} labelled {short(rounds[0].name)}"
     last, first = rounds[-1].name, rounds[-2].name
     shares: dict[str, dict[str, float]] = {first: {}, last: {}}
     for name, one, share in zip(columns["labeler"], columns["round"], columns["share"], strict=True):
@@ -208,12 +208,12 @@ def over_time(result: OverTime) -> Chart:
     shown = list(dict.fromkeys(drawn_name(columns["labeler"][row]) for row in rows))
     drawn = layers.facet(facet=alt.Facet("labeler:N", sort=shown, title=None), columns=3)
     title = (
-        f"{words.join([short(name, 24) for name in dict.fromkeys(drifting)][:4])} changed between rounds"
+        f"{phrasing.join([short(name, 24) for name in dict.fromkeys(drifting)][:4])} changed between rounds"
         if drifting
         else "No labeler changed, as far as the gold tells"
     )
     more = f"; {len(kept)} of {len(who)} labelers" if len(who) > len(kept) else ""
-    subtitle = f"Share of each gold class answered rightly, with {words.percent(result.level)} intervals{more}"
+    subtitle = f"Share of each gold class answered rightly, with {phrasing.percent(result.level)} intervals{more}"
     return Chart(title, columns, titled(drawn, title, subtitle))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.charts.interval_charts import number_text
 from hero_eval.charts.theme import ACCENT, INK, QUIET, Chart, altair, known, percents, shaped, short, titled, values
 
@@ -53,7 +53,7 @@ def over_rounds(
         ),
     ]
     title = _course(points, bounds)
-    subtitle = f"The {what} with {words.percent(level)} intervals"
+    subtitle = f"The {what} with {phrasing.percent(level)} intervals"
     width = min(max(46 * len(dict.fromkeys(columns["round"])), 240), 640)
     return Chart(title, columns, titled(alt.layer(*layers), title, subtitle, width=width, height=240))
 
@@ -67,7 +67,7 @@ def _course(points: Sequence[RoundValue], bounds: tuple[float, float]) -> str:
     if len(models) > 1:
         latest = [next(one for one in reversed(found) if one.model == name) for name in models[:4]]
         told = [f"{short(one.model, 24)} {number_text(one.value, bounds)}" for one in latest]
-        return f"Last seen: {words.join(told)}" + (" and others" if len(models) > 4 else "")
+        return f"Last seen: {phrasing.join(told)}" + (" and others" if len(models) > 4 else "")
     told_last = f"{number_text(last.value, bounds)} in {short(last.round, 28)}"
     if len(found) == 1:
         return told_last
@@ -97,6 +97,6 @@ def backtest(result: Any) -> Chart:
         base.mark_tick(color=ACCENT, thickness=3, size=14, opacity=1).encode(x="gold_mean:Q", y=y),
     ).properties(width=150, height={"step": 20})
     drawn = layers.facet(facet=alt.Facet("method:N", sort=order, title=None), columns=3)
-    title = words.backtest(result).rstrip(".")
+    title = phrasing.backtest(result).rstrip(".")
     subtitle = f"Estimate and interval of the {result.what}, and the round's own gold mean (thick stroke)"
     return Chart(title, columns, titled(drawn, title, subtitle))

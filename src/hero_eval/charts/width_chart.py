@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.charts.theme import INK, Chart, altair, titled, values
 from hero_eval.estimate import Estimate
 
@@ -120,7 +120,7 @@ def width(result: Estimate) -> Chart:
     told = base.mark_text(align="left", dx=6, color=INK, fontSize=12).encode(x=x, y=y, text="shown:N")
     title = f"{_mostly(parts)}"
     low, high = result.interval()
-    subtitle = f"Where the {words.percent(result.level)} interval from {low:.3f} to {high:.3f} gets its width"
+    subtitle = f"Where the {phrasing.percent(result.level)} interval from {low:.3f} to {high:.3f} gets its width"
     if not drift_is_in(result):
         known = "" if _leaves_drift_out(result) else "not known and "
         subtitle += f"; drift between rounds is {known}not in it"

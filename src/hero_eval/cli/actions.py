@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval import phrasing as words
-from hero_eval.cli import checking, markdown
-from hero_eval.cli import views as pages
+from hero_eval import phrasing
+from hero_eval.cli import checking, markdown, views
 from hero_eval.cli.blocks import Line
-from hero_eval.cli.inputs import Data, Problems, Rounds, read_rounds
+from hero_eval.cli.inputs import Data, Rounds, read_rounds
+from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
@@ -24,35 +23,6 @@ GATE_CLOSED = 4
 
 if TYPE_CHECKING:
     from hero_eval.labelers.reliability import Reliability
-
-
-@dataclass(frozen=True)
-class Ask:
-    """How to estimate."""
-
-    method: str | None = None
-    penalty: float | None = None
-    level: float = 0.95
-    interval: str | None = None
-    cluster: str | None = None
-    replicates: int | None = None
-    seed: int | None = None
-
-    def problems(self) -> Problems:
-        """What is wrong with the options, known before anything is read."""
-        from hero_eval.estimation.options import Options
-
-        found = Problems()
-        found.attempt(lambda: Options(method=self.method))
-        found.attempt(lambda: Options(penalty=self.penalty))
-        found.attempt(lambda: Options(level=self.level))
-        found.attempt(
-            lambda: Options(interval=self.interval, cluster=self.cluster, replicates=self.replicates, seed=self.seed)
-        )
-        return found
-
-    def arguments(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def with_gate(document: Mapping[str, Any], gate: Gate, results: Sequence[hero.Estimate]) -> dict[str, Any]:
@@ -73,54 +43,54 @@ def enforce(gate: Gate, results: Sequence[hero.Estimate]) -> None:
         raise typer.Exit(GATE_CLOSED)
 
 
-def options_of(rounds: Rounds, ask: Ask, doing: Activity) -> dict[str, Any]:
+def options_of(rounds: Rounds, how: Estimating, doing: Activity) -> dict[str, Any]:
     """What every target is asked alike."""
-    return ask.arguments() | {"covariates": rounds.covariates, "text": rounds.text, "progress": doing.step}
+    return how.arguments() | {"covariates": rounds.covariates, "text": rounds.text, "progress": doing.step}
 
 
-def estimate(data: Data, ask: Ask, gate: Gate, by: str | None, *, as_json: bool) -> None:
+def estimate(data: Data, how: Estimating, gate: Gate, by: str | None, *, as_json: bool) -> None:
     with activity() as doing:
-        rounds = read_rounds(data, doing, ask.problems())
+        rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, ask, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
         current = rounds.currents[0]
         if by is not None:
             several = hero.estimate_rate(current, rounds.history, by=by, **options)
-            results, document, page = list(several.values()), several.to_dict(), pages.family(several)
+            results, document, page = list(several.values()), several.to_dict(), views.family(several)
         else:
             result = hero.estimate_rate(current, rounds.history, **options)
-            results, document, page = [result], result.to_dict(), pages.estimate(result)
+            results, document, page = [result], result.to_dict(), views.estimate(result)
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
 
 
-def compare(data: Data, ask: Ask, gate: Gate, *, as_json: bool) -> None:
+def compare(data: Data, how: Estimating, gate: Gate, *, as_json: bool) -> None:
     """One round: all methods. Two rounds: their difference."""
-    problems = ask.problems()
+    problems = how.problems()
     if len(data.currents) == 1:
-        problems.attempt(lambda: refuse_for_all_methods(ask, gate))
+        problems.attempt(lambda: refuse_for_all_methods(how, gate))
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
         doing.say("Estimating")
-        options = options_of(rounds, ask, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
         if len(rounds.currents) == 1:
             del options["method"]
             results: list[hero.Estimate] = []
             methods = hero.compare_methods(rounds.currents[0], rounds.history, **options)
-            document, page = methods.to_dict(), pages.methods_of_round(methods)
+            document, page = methods.to_dict(), views.methods_of_round(methods)
         else:
             a, b = rounds.currents
             result = hero.estimate_difference(a, b, rounds.history, **options)
             results = [result]
-            document, page = result.to_dict(), pages.difference(result, *two_names(data.currents, a.name, b.name))
+            document, page = result.to_dict(), views.difference(result, *two_names(data.currents, a.name, b.name))
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
 
 
-def refuse_for_all_methods(ask: Ask, gate: Gate) -> None:
+def refuse_for_all_methods(how: Estimating, gate: Gate) -> None:
     """E204 for what makes no sense where every method gives a number."""
     problems = []
-    if ask.method is not None:
+    if how.method is not None:
         message = "--method has no effect on one round, which is shown by every method. Use hero estimate --method"
         problems.append(Problem("E204", message))
     if gate != Gate():
@@ -134,24 +104,24 @@ def two_names(paths: Sequence[Path], a: str, b: str) -> tuple[str, str]:
     return (a, b) if a != b else (str(paths[0]), str(paths[1]))
 
 
-def win_rate(data: Data, ask: Ask, sides: dict[str, Any], gate: Gate, *, as_json: bool) -> None:
+def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, as_json: bool) -> None:
     with activity() as doing:
-        rounds = read_rounds(data, doing, ask.problems())
+        rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, ask, doing) | sides
+        options = options_of(rounds, how, doing) | sides
         result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
-    show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(pages.estimate(result))
+    show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(views.estimate(result))
     enforce(gate, [result])
 
 
-def moderation(data: Data, ask: Ask, *, as_json: bool) -> None:
+def moderation(data: Data, how: Estimating, *, as_json: bool) -> None:
     assert data.flag is not None
     with activity() as doing:
-        rounds = read_rounds(data, doing, ask.problems())
+        rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, ask, doing)
+        options = options_of(rounds, how, doing)
         result = hero.estimate_moderation(rounds.currents[0], rounds.history, flag=data.flag, **options)
-    show_json(result.to_dict()) if as_json else show(pages.moderation(result))
+    show_json(result.to_dict()) if as_json else show(views.moderation(result))
 
 
 def labelers(data: Data, *, as_json: bool) -> None:
@@ -166,7 +136,7 @@ def labelers(data: Data, *, as_json: bool) -> None:
 def show_labelers(result: Reliability, *, as_json: bool) -> None:
     rows = labeler_rows(result)
     if not as_json:
-        show(pages.labelers(result, rows))
+        show(views.labelers(result, rows))
         return
     show_json(
         {
@@ -201,7 +171,7 @@ def count(data: Data, output: Path, *, as_json: bool) -> None:
             "gold": saved.n_gold,
             "covariates": list(saved.column_names),
         }
-    show_json(found) if as_json else show(pages.counted(found))
+    show_json(found) if as_json else show(views.counted(found))
 
 
 def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
@@ -211,7 +181,7 @@ def labeler_rows(result: Reliability) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = result.to_frame("pyarrow").to_pylist()
     return [
         {key: None if value != value else value for key, value in row.items()}
-        | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)}
+        | {"quality": phrasing.quality(row["discrimination"], UNINFORMATIVE)}
         for row in rows
     ]
 
@@ -237,33 +207,33 @@ def check(data: Data, *, as_json: bool) -> None:
                 for problem in (ahead.error.problems if ahead.error else ())
             ],
         }
-    show_json(found) if as_json else show(pages.check(found, ahead.findings or checking.notes_of(current, past)))
+    show_json(found) if as_json else show(views.check(found, ahead.findings or checking.notes_of(current, past)))
     if ahead.error is not None:
         raise ahead.error
 
 
-def backtest(data: Data, ask: Ask, methods: list[str] | None, shape: str) -> None:
+def backtest(data: Data, how: Estimating, methods: list[str] | None, shape: str) -> None:
     with activity() as doing:
-        rounds = read_rounds(data, doing, ask.problems())
+        rounds = read_rounds(data, doing, how.problems())
     past = rounds.history or ()
-    with bar(f"Playing {words.count(len(past), 'round')}") as progress:
+    with bar(f"Playing {phrasing.count(len(past), 'round')}") as progress:
         result = hero.backtest(
             past,
             methods=methods,
             covariates=rounds.covariates,
             text=rounds.text,
-            level=ask.level,
-            cluster=ask.cluster,
-            penalty=ask.penalty,
+            level=how.level,
+            cluster=how.cluster,
+            penalty=how.penalty,
             positive=rounds.positive,
             progress=progress,
         )
     if shape == "json":
         show_json(result.to_dict())
     elif shape == "markdown":
-        sys.stdout.write(markdown.write("Backtest", pages.backtest(result)))
+        sys.stdout.write(markdown.write("Backtest", views.backtest(result)))
     else:
-        show(pages.backtest(result))
+        show(views.backtest(result))
 
 
 def shape_of(as_json: bool, as_markdown: bool) -> str:
@@ -279,7 +249,7 @@ def methods(*, as_json: bool) -> None:
     registry = all_methods()
     rows = [{"name": one.name, "summary": one.summary, "needs": one.needs} for one in registry.values()]
     document = {"schema_version": SCHEMA_VERSION, "methods": rows}
-    show_json(document) if as_json else show(pages.methods(registry))
+    show_json(document) if as_json else show(views.methods(registry))
 
 
 def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
@@ -287,7 +257,7 @@ def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_
 
     if name is None:
         known = {"schema_version": SCHEMA_VERSION, "studies": STUDIES}
-        show_json(known) if as_json else show(pages.studies(STUDIES))
+        show_json(known) if as_json else show(views.studies(STUDIES))
         return
     if output is not None:
         check_output(output)
@@ -298,7 +268,7 @@ def study(name: str | None, options: dict[str, Any], output: Path | None, *, as_
     if as_json:
         show_json(result.to_dict())
         return
-    page = pages.study(result.rows)
+    page = views.study(result.rows)
     show([*page, Line(f"Rows: {output}", whole=True)] if output is not None else page)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from hero_eval.cli.exit_codes import GuardedGroup, guarded
 from hero_eval.errors import InputError, Problem, wrong
+from hero_eval.name_lists import joined
 
 _FILES = ("hero.toml", "pyproject.toml")
 _HISTORY = {"question": str, "models": list, "since": str, "before": str}
@@ -141,15 +142,10 @@ def _as_options(settings: Mapping[str, Any]) -> dict[str, Any]:
         if key == "columns":
             out["column"] = [f"{ours}={theirs}" for ours, theirs in value.items()]
         elif key in ("classes", "covariates"):
-            out[key] = ",".join(_quoted(one) for one in value)
+            out[key] = joined(value)
         elif key == "history" and isinstance(value, dict):
             names = {"question": "from_question", "models": "from_model", "since": "since", "before": "before"}
             out.update({names[part]: of for part, of in value.items()})
         else:
             out[key] = value
     return out
-
-
-def _quoted(name: str) -> str:
-    """A name that holds a comma or a quote, so that it is read back as one."""
-    return '"' + name.replace('"', '""') + '"' if set(name) & {",", '"'} else name

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval import phrasing as words
-from hero_eval.cli import markdown
-from hero_eval.cli import views as pages
+from hero_eval import phrasing
+from hero_eval.cli import markdown, views
 from hero_eval.cli.actions import labeler_rows
 from hero_eval.cli.blocks import Facts, Heading, Line, Page, remarks
 from hero_eval.cli.progress import activity
@@ -95,13 +94,13 @@ def _page(example: Example) -> Page:
     return [
         Line(_story(example)),
         Heading("1. What history teaches about the labelers"),
-        *pages.labelers(example.reliability, labeler_rows(example.reliability)),
+        *views.labelers(example.reliability, labeler_rows(example.reliability)),
         Heading("2. Every method on the new version"),
-        *pages.comparison(example.methods, mark=truth),
+        *views.comparison(example.methods, mark=truth),
         Line(f"┊ marks the truth, {truth:.3f}; it is known because the example is synthetic."),
-        *pages.comparison_remarks(example.methods),
+        *views.comparison_remarks(example.methods),
         Heading("3. The estimate"),
-        Facts(words.estimate_facts(example.answer)),
+        Facts(phrasing.estimate_facts(example.answer)),
         *remarks(example.answer.findings),
         Heading("4. What it means"),
         Line(_meaning(example), strong=True),
@@ -121,6 +120,6 @@ def _story(example: Example) -> str:
 def _meaning(example: Example) -> str:
     answer, vote = example.answer, example.methods["majority_vote"]
     return (
-        f"About {words.out_of(answer, 100)} assets of the new version are defective {words.sure(answer, 100)}; "
+        f"About {phrasing.out_of(answer, 100)} assets of the new version are defective {phrasing.sure(answer, 100)}; "
         f"majority vote would have said {100 * vote.value:.0f}."
     )

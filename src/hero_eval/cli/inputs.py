@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from hero_eval.cli.option_groups import Reading
+from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import Activity
-from hero_eval.errors import HeroError, InputError, Problem, SupportError, wrong
+from hero_eval.errors import InputError, Problem, wrong
+from hero_eval.name_lists import mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.round import Round
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Where:
-    """How tables become rounds: who counts the labels, and with what; which of them count."""
-
-    engine: str | None = None
-    memory_limit: str | None = None
-    spark: str | None = None
-    missing: str | None = None
-    """Answers that count as not given."""
 
 
 @dataclass(frozen=True)
@@ -34,36 +23,13 @@ class Data:
 
     currents: Sequence[Path] = ()
     history: Sequence[Path] = ()
-    columns: Sequence[str] = ()
-    classes: str | None = None
+    reading: Reading = field(default_factory=Reading)
     positive: str | None = None
     covariates: str | None = None
     text: str | None = None
     flag: str | None = None
     one_positive: bool = False
     """Whether several positive classes make no sense."""
-    where: Where = field(default_factory=Where)
-
-
-@dataclass
-class Problems:
-    """Everything that is wrong with a call, to be raised at once."""
-
-    errors: list[HeroError] = field(default_factory=list)
-
-    def attempt(self, action: Callable[[], T]) -> T | None:
-        """What the action gives, or None with its problems noted."""
-        try:
-            return action()
-        except HeroError as error:
-            self.errors.append(error)
-            return None
-
-    def raise_any(self) -> None:
-        found = dict.fromkeys(problem for error in self.errors for problem in error.problems)
-        if found:
-            wrong_input = any(error.exit_code == InputError.exit_code for error in self.errors)
-            raise (InputError if wrong_input else SupportError)(found)
 
 
 @dataclass(frozen=True)
@@ -108,13 +74,14 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
 
 
 def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
+    said = asdict(data.reading)
     return {
-        "columns": problems.attempt(lambda: mapping(data.columns)),
-        "classes": problems.attempt(lambda: split(data.classes)),
+        "columns": problems.attempt(lambda: mapping("--column is", said.pop("column") or ())),
+        "classes": problems.attempt(lambda: split("--classes", said.pop("classes"))),
         "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
+        "missing": problems.attempt(lambda: names("--missing", said.pop("missing"))),
         "text": data.text,
-        **asdict(data.where),
-        "missing": problems.attempt(lambda: names("--missing", data.where.missing)),
+        **said,
     }
 
 
@@ -134,36 +101,6 @@ def _placed(path: Path, problem: Problem) -> Problem:
     if about_call or str(path) in problem.message or (path.is_file() and path.name in problem.message):
         return problem
     return Problem(problem.code, f"{path}: {problem.message}")
-
-
-def split(text: str | None) -> list[str] | None:
-    """a,b,c as a list; quotes keep a comma within a name."""
-    if text is None:
-        return None
-    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True)) or [""]]
-
-
-def names(option: str, text: str | None) -> list[str] | None:
-    """As `split`, but every name must say something."""
-    parts = split(text)
-    if parts is not None and not all(parts):
-        raise wrong("E201", f"{option} is {text!r}, which holds an empty name. Separate names by single commas.")
-    return parts
-
-
-def mapping(pairs: Sequence[str]) -> dict[str, str]:
-    """--column ours=theirs, repeated, as a mapping."""
-    problems: list[Problem] = []
-    found: dict[str, str] = {}
-    for pair in pairs:
-        ours, equals, theirs = (part.strip() for part in pair.partition("="))
-        if not (ours and equals and theirs):
-            problems.append(Problem("E201", f"--column is {pair!r}. Write ours=theirs, such as labeler=rater."))
-        elif found.setdefault(ours, theirs) != theirs:
-            problems.append(Problem("E201", f"--column maps {ours!r} to {found[ours]!r} and to {theirs!r}."))
-    if problems:
-        raise InputError(problems)
-    return found
 
 
 def _refuse_twice(paths: Sequence[Path]) -> None:

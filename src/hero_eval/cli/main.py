@@ -12,6 +12,7 @@ from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
 from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
+from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
 from hero_eval.cli.store_main import store_app
 
 _ASK, _KNOW = "Estimate", "Data, labelers and methods"
@@ -73,61 +74,31 @@ def demo(
     rich_help_panel=_ASK,
     epilog="Example:\n  hero estimate rounds/may --history rounds/april --covariates judge",
 )
+@grouped
 def estimate(
+    *,
     current: given.Current = None,
     history: given.Histories = None,
-    method: given.Method = None,
-    covariates: given.Covariates = None,
-    text: given.TextColumn = None,
-    penalty: given.Penalty = None,
-    level: given.Level = 0.95,
-    interval: given.Interval = None,
-    cluster: given.Cluster = None,
-    replicates: given.Replicates = None,
-    seed: given.Seed = None,
+    how: Estimating,
     positive: given.Positives = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
+    reading: Counting,
     by: given.By = None,
-    fail_below: given.FailBelow = None,
-    fail_above: given.FailAbove = None,
+    gated: Gated,
     round: kept.RoundName = None,
-    from_question: kept.FromQuestion = None,
-    from_model: kept.FromModels = None,
-    since: kept.Since = None,
-    before: kept.Before = None,
-    no_save: kept.NoSave = False,
-    store: kept.StorePath = kept.DEFAULT_STORE,
+    stored: FromStore,
     json: given.AsJson = False,
 ) -> None:
     """How often the gold answer would be the positive class, with an interval."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data, Where
-    from hero_eval.gates import Gate
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    data = Data(
-        given.some(current),
-        history or (),
-        column or (),
-        classes,
-        positive,
-        covariates,
-        text,
-        where=where,
-    )
-    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    gate = Gate(fail_below, fail_above)
-    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
-    if stored.asked(current):
-        recorded.estimate("estimate", stored, data, ask, gate, as_json=json, by=by)
+    data = Data(given.some(current), history or (), reading, positive, how.covariates, how.text)
+    gate = gated.gate()
+    if (name := stored.named(current, round)) is not None:
+        recorded.estimate("estimate", name, stored, data, how, gate, as_json=json, by=by)
     else:
-        actions.estimate(data, ask, gate, by, as_json=json)
+        actions.estimate(data, how, gate, by, as_json=json)
 
 
 @app.command(
@@ -138,7 +109,9 @@ def estimate(
         "  hero compare rounds/may-a rounds/may-b --history rounds/april"
     ),
 )
+@grouped
 def compare(
+    *,
     a: Annotated[
         Path | None, typer.Argument(metavar="A", help=f"The round to be estimated: {given.ROUND}.", show_default=False)
     ] = None,
@@ -147,24 +120,10 @@ def compare(
         typer.Argument(metavar="B", help="A second model's round on the same items.", show_default=False),
     ] = None,
     history: given.Histories = None,
-    method: given.Method = None,
-    covariates: given.Covariates = None,
-    text: given.TextColumn = None,
-    penalty: given.Penalty = None,
-    level: given.Level = 0.95,
-    interval: given.Interval = None,
-    cluster: given.Cluster = None,
-    replicates: given.Replicates = None,
-    seed: given.Seed = None,
+    how: Estimating,
     positive: given.Positives = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
-    fail_below: given.FailBelow = None,
-    fail_above: given.FailAbove = None,
+    reading: Counting,
+    gated: Gated,
     round: kept.RoundName = None,
     other_round: Annotated[
         str | None,
@@ -176,45 +135,29 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    from_question: kept.FromQuestion = None,
-    from_model: kept.FromModels = None,
-    since: kept.Since = None,
-    before: kept.Before = None,
-    no_save: kept.NoSave = False,
-    store: kept.StorePath = kept.DEFAULT_STORE,
+    stored: FromStore,
     json: given.AsJson = False,
 ) -> None:
     """Every method on one round, or the difference between two models."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data, Where
-    from hero_eval.gates import Gate
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    data = Data(
-        given.some(a, b),
-        history or (),
-        column or (),
-        classes,
-        positive,
-        covariates,
-        text,
-        where=where,
-    )
-    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    gate = Gate(fail_below, fail_above)
-    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
-    if stored.asked(a):
-        recorded.estimate("compare", stored, data, ask, gate, as_json=json, other=other_round)
+    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text)
+    gate = gated.gate()
+    if (name := stored.named(a, round)) is not None:
+        recorded.estimate("compare", name, stored, data, how, gate, as_json=json, other=other_round)
     else:
-        actions.compare(data, ask, gate, as_json=json)
+        actions.compare(data, how, gate, as_json=json)
 
 
 @app.command(
     rich_help_panel=_ASK,
     epilog="Example:\n  hero winrate arena/may --history arena/april --a new --b old --tie same",
 )
+@grouped
 def winrate(
+    *,
     current: given.Current = None,
     history: given.Histories = None,
     ties: Annotated[
@@ -230,112 +173,59 @@ def winrate(
     tie: Annotated[
         str | None, typer.Option(metavar="NAME", help="The class that says neither is.", show_default=False)
     ] = None,
-    method: given.Method = None,
-    covariates: given.Covariates = None,
-    text: given.TextColumn = None,
-    penalty: given.Penalty = None,
-    level: given.Level = 0.95,
-    interval: given.Interval = None,
-    cluster: given.Cluster = None,
-    replicates: given.Replicates = None,
-    seed: given.Seed = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
-    fail_below: given.FailBelow = None,
-    fail_above: given.FailAbove = None,
+    how: Estimating,
+    reading: Counting,
+    gated: Gated,
     round: kept.RoundName = None,
-    from_question: kept.FromQuestion = None,
-    from_model: kept.FromModels = None,
-    since: kept.Since = None,
-    before: kept.Before = None,
-    no_save: kept.NoSave = False,
-    store: kept.StorePath = kept.DEFAULT_STORE,
+    stored: FromStore,
     json: given.AsJson = False,
 ) -> None:
     """How often model A wins side by side against model B."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data, Where
-    from hero_eval.gates import Gate
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    data = Data(
-        given.some(current),
-        history or (),
-        column or (),
-        classes,
-        None,
-        covariates,
-        text,
-        where=where,
-    )
+    data = Data(given.some(current), history or (), reading, None, how.covariates, how.text)
     sides = {"a": a, "b": b, "tie": tie, "ties": ties}
-    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    gate = Gate(fail_below, fail_above)
-    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
-    if stored.asked(current):
-        recorded.estimate("winrate", stored, data, ask, gate, as_json=json, **sides)
+    gate = gated.gate()
+    if (name := stored.named(current, round)) is not None:
+        recorded.estimate("winrate", name, stored, data, how, gate, as_json=json, **sides)
     else:
-        actions.win_rate(data, ask, sides, gate, as_json=json)
+        actions.win_rate(data, how, sides, gate, as_json=json)
 
 
 @app.command(
     rich_help_panel=_ASK,
     epilog="Example:\n  hero moderation rounds/may --history rounds/april --flag flagged",
 )
+@grouped
 def moderation(
+    *,
     flag: Annotated[
         str,
         typer.Option(metavar="COLUMN", help="The yes/no column of the items that says what the system flagged."),
     ],
     current: given.Current = None,
     history: given.Histories = None,
-    method: given.Method = None,
-    covariates: given.Covariates = None,
-    text: given.TextColumn = None,
-    penalty: given.Penalty = None,
-    level: given.Level = 0.95,
-    interval: given.Interval = None,
-    cluster: given.Cluster = None,
-    replicates: given.Replicates = None,
-    seed: given.Seed = None,
+    how: Estimating,
     positive: given.Positive = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
+    reading: Counting,
     round: kept.RoundName = None,
-    from_question: kept.FromQuestion = None,
-    from_model: kept.FromModels = None,
-    since: kept.Since = None,
-    before: kept.Before = None,
-    no_save: kept.NoSave = False,
-    store: kept.StorePath = kept.DEFAULT_STORE,
+    stored: FromStore,
     json: given.AsJson = False,
 ) -> None:
     """Prevalence of violations, and precision and recall of the flags."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data, Where
-    from hero_eval.gates import Gate
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    currents = given.some(current)
     data = Data(
-        currents, history or (), column or (), classes, positive, covariates, text, flag, one_positive=True, where=where
+        given.some(current), history or (), reading, positive, how.covariates, how.text, flag=flag, one_positive=True
     )
-    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
-    if stored.asked(current):
-        recorded.estimate("moderation", stored, data, ask, Gate(), as_json=json, flag=flag)
+    if (name := stored.named(current, round)) is not None:
+        recorded.estimate("moderation", name, stored, data, how, Gated().gate(), as_json=json, flag=flag)
     else:
-        actions.moderation(data, ask, as_json=json)
+        actions.moderation(data, how, as_json=json)
 
 
 @app.command(
@@ -346,7 +236,9 @@ def moderation(
         "  hero report rounds/may-a rounds/may-b --history rounds/april"
     ),
 )
+@grouped
 def report(
+    *,
     a: Annotated[
         Path | None,
         typer.Argument(metavar="CURRENT", help=f"The round to report on: {given.ROUND}.", show_default=False),
@@ -361,62 +253,31 @@ def report(
         typer.Option(metavar="FILE", help="Where to write it: .html (one file, no network), .md or .json."),
     ] = Path("report.html"),
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The report's title.", show_default=False)] = None,
-    method: given.Method = None,
-    covariates: given.Covariates = None,
-    text: given.TextColumn = None,
-    penalty: given.Penalty = None,
-    level: given.Level = 0.95,
-    interval: given.Interval = None,
-    cluster: given.Cluster = None,
-    replicates: given.Replicates = None,
-    seed: given.Seed = None,
+    how: Estimating,
     positive: given.Positives = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
-    fail_below: given.FailBelow = None,
-    fail_above: given.FailAbove = None,
+    reading: Counting,
+    gated: Gated,
     round: kept.RoundName = None,
-    from_question: kept.FromQuestion = None,
-    from_model: kept.FromModels = None,
-    since: kept.Since = None,
-    before: kept.Before = None,
-    no_save: kept.NoSave = False,
-    store: kept.StorePath = kept.DEFAULT_STORE,
+    stored: FromStore,
 ) -> None:
     """Write a report that one can send: the answer, all methods, the labelers, what to know."""
-    from hero_eval.cli import actions, reporting
-    from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data, Where
-    from hero_eval.gates import Gate
+    from hero_eval.cli import reporting
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    data = Data(
-        given.some(a, b),
-        history or (),
-        column or (),
-        classes,
-        positive,
-        covariates,
-        text,
-        where=where,
-    )
-    ask = actions.Ask(method, penalty, level, interval, cluster, replicates, seed)
-    stored = recorded.FromStore(store, round, from_question, tuple(from_model or ()), since, before, not no_save)
-    if stored.asked(a):
-        reporting.from_store(stored, data, ask, Gate(fail_below, fail_above), output, title)
+    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text)
+    if (name := stored.named(a, round)) is not None:
+        reporting.from_store(name, stored, data, how, gated.gate(), output, title)
     else:
-        reporting.from_files(data, ask, Gate(fail_below, fail_above), output, title)
+        reporting.from_files(data, how, gated.gate(), output, title)
 
 
 @app.command(
     rich_help_panel=_KNOW,
     epilog="Examples:\n  hero labelers rounds/march rounds/april\n  hero labelers --over-time --store hero-store",
 )
+@grouped
 def labelers(
+    *,
     history: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -441,22 +302,16 @@ def labelers(
     store: kept.StorePath = kept.DEFAULT_STORE,
     level: given.Level = 0.95,
     positive: given.Positive = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
+    reading: Counting,
     json: given.AsJson = False,
 ) -> None:
     """How reliable each labeler is."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data, Where
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    data = Data((), history or (), column or (), classes, positive, one_positive=True, where=where)
-    chosen = recorded.FromStore(store, None, question, tuple(from_model or ()), since, before)
+    data = Data((), history or (), reading, positive, one_positive=True)
+    chosen = FromStore(question, from_model, since, before, store=store)
     if over_time:
         recorded.labelers_over_time(chosen, data, level, as_json=json)
     elif history:
@@ -466,30 +321,28 @@ def labelers(
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero check rounds/may --history rounds/april")
+@grouped
 def check(
+    *,
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help=f"The round to look at: {given.ROUND}.", show_default=False)
     ],
     history: given.Histories = None,
     positive: given.Positives = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
+    reading: Counting,
     json: given.AsJson = False,
 ) -> None:
     """What a round holds, what is wrong with it, and what could be estimated."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data, Where
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    actions.check(Data([path], history or (), column or (), classes, positive, where=where), as_json=json)
+    actions.check(Data([path], history or (), reading, positive), as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero count rounds/april history.parquet -o history.parquet")
+@grouped
 def count(
+    *,
     rounds: Annotated[
         list[Path],
         typer.Argument(
@@ -500,24 +353,20 @@ def count(
         Path, typer.Option("--output", "-o", metavar="FILE", help="The .parquet file to write.", show_default=False)
     ],
     covariates: given.Covariates = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    engine: given.Engine = None,
-    memory_limit: given.MemoryLimit = None,
-    spark: given.Spark = None,
+    reading: Counting,
     json: given.AsJson = False,
 ) -> None:
     """Keep rounds as counts, which serve as history without being read again."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data, Where
+    from hero_eval.cli.inputs import Data
 
-    where = Where(engine, memory_limit, spark, missing)
-    actions.count(Data((), rounds, column or (), classes, None, covariates, where=where), output, as_json=json)
+    actions.count(Data((), rounds, reading, covariates=covariates), output, as_json=json)
 
 
 @app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero backtest rounds/*")
+@grouped
 def backtest(
+    *,
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PATH", help=f"Past rounds, each {given.ROUND}.", show_default=False),
@@ -532,19 +381,17 @@ def backtest(
     level: given.Level = 0.95,
     cluster: given.Cluster = None,
     positive: given.Positives = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
+    reading: Reading,
     json: given.AsJson = False,
     markdown: given.AsMarkdown = False,
 ) -> None:
     """How far each method would have been off on past rounds, and how much these drift."""
     from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data, Where
+    from hero_eval.cli.inputs import Data
 
-    data = Data((), paths, column or (), classes, positive, covariates, text, where=Where(missing=missing))
-    ask = actions.Ask(None, penalty, level, None, cluster)
-    actions.backtest(data, ask, method, actions.shape_of(json, markdown))
+    data = Data((), paths, reading, positive, covariates, text)
+    how = Estimating(penalty=penalty, level=level, cluster=cluster)
+    actions.backtest(data, how, method, actions.shape_of(json, markdown))
 
 
 @app.command(rich_help_panel=_KNOW)

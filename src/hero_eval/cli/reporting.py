@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hero_eval as hero
-from hero_eval.cli.actions import Ask, enforce, options_of, two_names
+from hero_eval.cli.actions import enforce, options_of, two_names
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.progress import Activity, activity
@@ -16,18 +16,18 @@ from hero_eval.report.html import checked_place, environment, write
 from hero_eval.report.making import report_of
 
 if TYPE_CHECKING:
-    from hero_eval.cli.stored import FromStore
+    from hero_eval.cli.option_groups import Estimating, FromStore
     from hero_eval.gates import Gate
     from hero_eval.report.document import Report
 
 
-def from_files(data: Data, ask: Ask, gate: Gate, output: Path, title: str | None) -> None:
+def from_files(data: Data, how: Estimating, gate: Gate, output: Path, title: str | None) -> None:
     """A report on one round, or on the difference of two."""
     _prepare(output)
     with activity() as doing:
-        rounds = read_rounds(data, doing, ask.problems())
+        rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, ask, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
         made_from = _paths(data)
         if len(rounds.currents) == 1:
             result, names = hero.estimate_rate(rounds.currents[0], rounds.history, **options), ("A", "B")
@@ -41,22 +41,24 @@ def from_files(data: Data, ask: Ask, gate: Gate, output: Path, title: str | None
     enforce(gate, [result])
 
 
-def from_store(stored: FromStore, data: Data, ask: Ask, gate: Gate, output: Path, title: str | None) -> None:
+def from_store(
+    round: str, stored: FromStore, data: Data, how: Estimating, gate: Gate, output: Path, title: str | None
+) -> None:
     """A report on a round of the store; the estimate is recorded, so that it can be made again."""
     from hero_eval.cli.stored import ask_store
     from hero_eval.store.estimates import save
 
     _prepare(output)
-    ask.problems().raise_any()
-    store, recorded = ask_store("estimate", stored, data, ask)
+    how.problems().raise_any()
+    store, recorded = ask_store("estimate", round, stored, data, how)
     made_from = [
         ("store", f"version {recorded.store_version}, question {recorded.question}"),
-        *([("again", f"hero reproduce {recorded.estimate}")] if stored.save else []),
+        *([("again", f"hero reproduce {recorded.estimate}")] if not stored.no_save else []),
     ]
     with activity() as doing:
         report = _made(recorded.result, doing, ("A", "B"), title, made_from, gate)
         place = write(report, output)
-    if stored.save:
+    if not stored.no_save:
         save(store, recorded)
     _tell(report, place)
     enforce(gate, [recorded.result])

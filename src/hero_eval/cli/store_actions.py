@@ -3,59 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
-from hero_eval.cli import store_views as pages
-from hero_eval.cli.inputs import mapping, names, split
+from hero_eval.cli import store_views
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import wrong
+from hero_eval.name_lists import mapping, split
 
 if TYPE_CHECKING:
+    from hero_eval.cli.option_groups import AboutRound
     from hero_eval.store.adding import Added
     from hero_eval.store.log import Entry
-
-
-@dataclass(frozen=True)
-class NewRound:
-    """What is said of a round that comes in."""
-
-    round: str | None
-    model: str | None = None
-    question: str | None = None
-    date: str | None = None
-    gold: Path | None = None
-    gold_source: str | None = None
-    labelers: Path | None = None
-    experts: Sequence[str] = ()
-    columns: Sequence[str] = ()
-    classes: str | None = None
-    positive: str | None = None
-    exist_ok: bool = False
-    missing: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of `Store.add`."""
-        return {
-            "round": self.round,
-            "model": self.model,
-            "question": self.question,
-            "date": self.date,
-            "gold": self.gold,
-            "gold_source": self.gold_source,
-            "labelers": self.labelers,
-            "experts": tuple(self.experts),
-            "columns": mapping(self.columns),
-            "classes": split(self.classes),
-            "positive": self.positive,
-            "exist_ok": self.exist_ok,
-            "missing": names("--missing", self.missing),
-        }
 
 
 @dataclass(frozen=True)
@@ -73,19 +36,19 @@ def init(path: str, *, as_json: bool) -> None:
     if as_json:
         show_json({"schema_version": SCHEMA_VERSION, "store": store.path, "version": 0})
     else:
-        show(pages.made(store.path, path))
+        show(store_views.made(store.path, path))
 
 
-def add(path: str, data: Path | None, about: NewRound, *, as_json: bool) -> None:
+def add(path: str, data: Path | None, round: str, about: AboutRound, *, as_json: bool) -> None:
     with activity() as doing:
         doing.say(f"Reading {data or about.gold or path}")
-        added = hero.open_store(path).add(data, **about.arguments())
+        added = hero.open_store(path).add(data, round=round, **about.arguments())
     _show_added(added, as_json=as_json)
 
 
 def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
     if not as_json:
-        show([*(pages.what_came(imported) if imported is not None else ()), *pages.added(added)])
+        show([*(store_views.what_came(imported) if imported is not None else ()), *store_views.added(added)])
         return
     show_json(
         {
@@ -99,21 +62,22 @@ def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
     )
 
 
-def import_file(path: str, file: Path, how: HowToImport, about: NewRound, *, as_json: bool) -> None:
+def import_file(
+    path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
+) -> None:
     from hero_eval.io.exports.imports import read_export
 
-    if about.round is None and not how.dry_run:
+    if round is None and not how.dry_run:
         raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")
     with activity() as doing:
         doing.say(f"Reading {file}")
-        columns = mapping(about.columns)
-        export = read_export(
-            file, tool=how.tool, fields=how.fields, labeler_columns=split(how.labeler_columns), columns=columns
-        )
+        columns = mapping("--column is", about.column or ())
+        labelers = split("--labeler-columns", how.labeler_columns)
+        export = read_export(file, tool=how.tool, fields=how.fields, labeler_columns=labelers, columns=columns)
         if not how.dry_run:
             store = hero.open_store(path)
             doing.say(f"Writing {path}")
-            arguments = about.arguments() | {"columns": None, "origin": str(file)}
+            arguments = about.arguments() | {"round": round, "columns": None, "origin": str(file)}
             if arguments["labelers"] is None and export.labelers is not None:
                 arguments["labelers"] = export.labelers
             added = store.add(export.sources(), **arguments)
@@ -122,7 +86,7 @@ def import_file(path: str, file: Path, how: HowToImport, about: NewRound, *, as_
     elif as_json:
         show_json({"schema_version": SCHEMA_VERSION, "dry_run": True, "import": export.to_dict()})
     else:
-        show([*pages.what_came(export), pages.nothing_changed()])
+        show([*store_views.what_came(export), store_views.nothing_changed()])
 
 
 def rounds(path: str, question: str | None, *, removed: bool, as_json: bool) -> None:
@@ -133,7 +97,7 @@ def rounds(path: str, question: str | None, *, removed: bool, as_json: bool) -> 
         listed = [_row(row) for row in rows]
         show_json({"schema_version": SCHEMA_VERSION, "store": store.path, "version": log.version, "rounds": listed})
     else:
-        show(pages.rounds(rows, path, removed=removed))
+        show(store_views.rounds(rows, path, removed=removed))
 
 
 def _row(row: Entry) -> dict[str, Any]:
@@ -156,7 +120,7 @@ def show_round(path: str, name: str | None, *, as_json: bool) -> None:
     store = hero.open_store(path)
     if name is None:
         found = _store_facts(store)
-        show_json(found) if as_json else show(pages.store(found))
+        show_json(found) if as_json else show(store_views.store(found))
         return
     log = store.log()
     entry = log.find(name)
@@ -170,7 +134,7 @@ def show_round(path: str, name: str | None, *, as_json: bool) -> None:
         "changes": [_change(row) for row in log.rows if row.round == name],
         "estimates": [_estimate(row) for row in store.estimates() if row["round"] == name],
     }
-    show_json(found) if as_json else show(pages.round_page(found))
+    show_json(found) if as_json else show(store_views.round_page(found))
 
 
 def _store_facts(store: hero.Store) -> dict[str, Any]:
@@ -203,12 +167,12 @@ def _estimate(row: dict[str, Any]) -> dict[str, Any]:
 
 def remove(path: str, name: str, *, as_json: bool) -> None:
     entry = hero.open_store(path).remove(name)
-    _show_change(entry, pages.removed(entry, path), as_json=as_json)
+    _show_change(entry, store_views.removed(entry, path), as_json=as_json)
 
 
 def restore(path: str, name: str, *, as_json: bool) -> None:
     entry = hero.open_store(path).restore(name)
-    _show_change(entry, pages.restored(entry), as_json=as_json)
+    _show_change(entry, store_views.restored(entry), as_json=as_json)
 
 
 def _show_change(entry: Entry, page: Any, *, as_json: bool) -> None:
@@ -237,7 +201,7 @@ def check(path: str, *, as_json: bool) -> None:
     if as_json:
         show_json({"schema_version": SCHEMA_VERSION, **found.to_dict()})
     else:
-        show(pages.soundness(found))
+        show(store_views.soundness(found))
     found.raise_any()
 
 
@@ -248,7 +212,7 @@ def compact(path: str, *, as_json: bool) -> None:
     if as_json:
         show_json({"schema_version": SCHEMA_VERSION, "store": path, **vars(done), "left": list(done.left)})
     else:
-        show(pages.compacted(done))
+        show(store_views.compacted(done))
 
 
 def serve(

@@ -9,6 +9,7 @@ import typer
 
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
+from hero_eval.cli.option_groups import AboutRound, grouped
 
 _PANEL = "Store: rounds that accumulate"
 
@@ -35,45 +36,21 @@ def init(
         "  hero add --round 2026-w46 --gold late-gold.csv"
     ),
 )
+@grouped
 def add(
+    *,
     round: kept.NewRound,
     path: Annotated[
         Path | None, typer.Argument(metavar="PATH", help=f"The round: {given.ROUND}.", show_default=False)
     ] = None,
-    model: kept.Model = None,
-    question: kept.Question = None,
-    date: kept.Date = None,
-    gold: kept.GoldFile = None,
-    gold_source: kept.GoldSource = None,
-    labelers: kept.LabelersFile = None,
-    expert: kept.Experts = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    positive: given.Positive = None,
-    exist_ok: kept.ExistOk = False,
+    about: AboutRound,
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
 ) -> None:
     """Add a round to the store, or late labels and gold to one that is there."""
     from hero_eval.cli import store_actions
 
-    about = store_actions.NewRound(
-        round,
-        model,
-        question,
-        date,
-        gold,
-        gold_source,
-        labelers,
-        expert or (),
-        column or (),
-        classes,
-        positive,
-        exist_ok,
-        missing,
-    )
-    store_actions.add(store, path, about, as_json=json)
+    store_actions.add(store, path, round, about, as_json=json)
 
 
 @store_app.command(
@@ -85,7 +62,9 @@ def add(
         "  hero import export.json --round 2026-w46 --question defect --expert 'lead@*'"
     ),
 )
+@grouped
 def import_(
+    *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What a tool exported.", show_default=False)],
     round: Annotated[
         str | None,
@@ -124,41 +103,15 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be imported, and change nothing.")
     ] = False,
-    model: kept.Model = None,
-    question: kept.Question = None,
-    date: kept.Date = None,
-    gold: kept.GoldFile = None,
-    gold_source: kept.GoldSource = None,
-    labelers: kept.LabelersFile = None,
-    expert: kept.Experts = None,
-    column: given.Columns = None,
-    classes: given.Classes = None,
-    missing: given.Missing = None,
-    positive: given.Positive = None,
-    exist_ok: kept.ExistOk = False,
+    about: AboutRound,
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
 ) -> None:
     """Add what a labeling or evaluation tool exported."""
     from hero_eval.cli import store_actions
 
-    about = store_actions.NewRound(
-        round,
-        model,
-        question,
-        date,
-        gold,
-        gold_source,
-        labelers,
-        expert or (),
-        column or (),
-        classes,
-        positive,
-        exist_ok,
-        missing,
-    )
     how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run)
-    store_actions.import_file(store, file, how, about, as_json=json)
+    store_actions.import_file(store, file, how, round, about, as_json=json)
 
 
 @store_app.command(rich_help_panel=_PANEL)

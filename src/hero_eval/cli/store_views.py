@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Table, remarks
 from hero_eval.io.values import listed
 
@@ -47,7 +47,7 @@ def _when(entry: Entry) -> str:
 
 
 def _amounts(items: int, labels: int, gold: int) -> str:
-    return f"{words.count(items, 'item')}, {words.count(labels, 'label')}, {gold:,} gold"
+    return f"{phrasing.count(items, 'item')}, {phrasing.count(labels, 'label')}, {gold:,} gold"
 
 
 def removed(entry: Entry, path: str) -> Page:
@@ -88,7 +88,7 @@ def rounds(rows: Sequence[Entry], path: str, *, removed: bool) -> Page:
 
 def soundness(found: Soundness) -> Page:
     """What is whole; the problems come on stderr."""
-    state = "is whole" if found.is_whole else f"is not whole: {words.count(len(found.problems), 'problem')}"
+    state = "is whole" if found.is_whole else f"is not whole: {phrasing.count(len(found.problems), 'problem')}"
     facts = [
         ("version", "not known" if found.version is None else f"{found.version}"),
         ("whole rounds", f"{len(found.whole):,}"),
@@ -202,7 +202,7 @@ def nothing_changed() -> Line:
 def over_time(result: OverTime) -> Page:
     """One table for each share: a row for each labeler and round."""
     page: Page = []
-    level = words.percent(result.level)
+    level = phrasing.percent(result.level)
     for what in dict.fromkeys(point.what for point in result.points):
         own = [point for point in result.points if point.what == what]
         who = sorted({point.labeler for point in own})
@@ -227,8 +227,8 @@ def over_time(result: OverTime) -> Page:
                     point.round,
                     f"{point.labels:,}",
                     f"{point.gold:,}",
-                    words.number(point.value, 2),
-                    words.span(point.low, point.high, 2) if point.low == point.low else "not known at a bound",
+                    phrasing.number(point.value, 2),
+                    phrasing.span(point.low, point.high, 2) if point.low == point.low else "not known at a bound",
                     "drifts" if point.labeler in drifting and point.labeler != last else "",
                 ]
             )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
 from hero_eval.findings import doubts_of
@@ -28,7 +28,7 @@ CLASSES_A_TABLE = 4
 
 
 def estimate(result: Estimate) -> Page:
-    page: Page = [Line(words.headline(result), strong=True), Facts(words.estimate_facts(result))]
+    page: Page = [Line(phrasing.headline(result), strong=True), Facts(phrasing.estimate_facts(result))]
     if len(result.distribution) > 2:
         page.append(_values("class", result.distribution, (0.0, 1.0)))
     return page + remarks(result.findings)
@@ -39,12 +39,12 @@ def family(result: GroupedEstimates) -> Page:
     first = next(iter(result.values()))
     quantity = first.what.split(" where ")[0]
     title = (
-        f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {words.percent(result.level)}."
+        f"The {quantity} by {result.by}; all {len(result)} intervals hold together at {phrasing.percent(result.level)}."
     )
-    doubts = words.codes(doubts_of(result.findings))
+    doubts = phrasing.codes(doubts_of(result.findings))
     title = f"{title} In doubt: {doubts}." if doubts else title
     page: Page = [Line(title, strong=True), _values(result.by, result, first.bounds)]
-    return [*page, Facts(words.how(first)[:1]), *remarks(result.findings)]
+    return [*page, Facts(phrasing.how(first)[:1]), *remarks(result.findings)]
 
 
 def _values(
@@ -56,21 +56,23 @@ def _values(
     axis: Axis | None = None,
 ) -> Table:
     """A row for each estimate: value, standard error, interval, and the interval drawn."""
-    places = words.decimals([one.std_error for one in estimates.values()])
+    places = phrasing.decimals([one.std_error for one in estimates.values()])
     ends = [end for one in estimates.values() for end in one.interval()]
     axis = axis or common_axis([*ends, *([] if mark is None else [mark])], bounds)
-    level = words.percent(next(iter(estimates.values())).level) + " " if estimates else ""
+    level = phrasing.percent(next(iter(estimates.values())).level) + " " if estimates else ""
     rows = [
         [
             name,
-            words.number(one.value, places),
-            words.number(one.std_error, places),
-            words.span(*one.interval(), places),
+            phrasing.number(one.value, places),
+            phrasing.number(one.std_error, places),
+            phrasing.span(*one.interval(), places),
             axis.draw(one.value, *one.interval(), mark),
         ]
         for name, one in estimates.items()
     ]
-    rows += [[name, words.UNKNOWN, words.UNKNOWN, words.UNKNOWN, "not possible, see below"] for name in skipped]
+    rows += [
+        [name, phrasing.UNKNOWN, phrasing.UNKNOWN, phrasing.UNKNOWN, "not possible, see below"] for name in skipped
+    ]
     columns = [
         Column(first, "left", cut=True),
         Column("value"),
@@ -131,15 +133,18 @@ def _by_class(result: Comparison) -> list[Comparison]:
 def difference(result: Estimate, a: str, b: str) -> Page:
     rates = {a: result.distribution["a"], b: result.distribution["b"]}
     low, high = result.interval()
-    places = words.decimals([result.std_error], 4)
+    places = phrasing.decimals([result.std_error], 4)
     facts = [
-        ("difference", f"{words.number(result.value, places, '+')} ({a} minus {b})"),
-        (words.interval_name(result), f"{words.number(low, places, '+')} to {words.number(high, places, '+')}"),
-        ("standard error", words.number(result.std_error, places)),
-        *words.how(result),
+        ("difference", f"{phrasing.number(result.value, places, '+')} ({a} minus {b})"),
+        (
+            phrasing.interval_name(result),
+            f"{phrasing.number(low, places, '+')} to {phrasing.number(high, places, '+')}",
+        ),
+        ("standard error", phrasing.number(result.std_error, places)),
+        *phrasing.how(result),
     ]
     return [
-        Line(words.difference(result, a, b), strong=True),
+        Line(phrasing.difference(result, a, b), strong=True),
         _values(result.what.removeprefix("difference in "), rates, rates[a].bounds),
         Facts(facts),
         *remarks(result.findings),
@@ -148,11 +153,11 @@ def difference(result: Estimate, a: str, b: str) -> Page:
 
 def moderation(result: Moderation) -> Page:
     named = {one.what: one for one in result.values()}
-    sentence = words.moderation(result.prevalence, result.precision, result.recall)
+    sentence = phrasing.moderation(result.prevalence, result.precision, result.recall)
     return [
         Line(sentence, strong=True),
         _values("quantity", named, (0.0, 1.0), axis=Axis(0.0, 1.0)),
-        Facts(words.how(result.prevalence)),
+        Facts(phrasing.how(result.prevalence)),
         *remarks(result.findings),
     ]
 
@@ -160,7 +165,7 @@ def moderation(result: Moderation) -> Page:
 def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
     """The reliability table; `rows` are those of `labelers_rows`."""
     summary = (
-        f"{words.count(len(rows), 'labeler')}, learned from {words.count(result.n_items, 'item')} of which "
+        f"{phrasing.count(len(rows), 'labeler')}, learned from {phrasing.count(result.n_items, 'item')} of which "
         f"{result.n_gold:,} have gold (EM {result.report.state})."
     )
     tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
@@ -189,7 +194,7 @@ def _places(rows: Sequence[Mapping[str, Any]]) -> int:
 
 def _with_error(row: Mapping[str, Any], name: str, places: int) -> str:
     error = row[f"{name}_se"]
-    return words.give_or_take(row[name], float("nan") if error is None else error, places)
+    return phrasing.give_or_take(row[name], float("nan") if error is None else error, places)
 
 
 def _two_classes(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -223,7 +228,9 @@ def _short(name: str) -> str:
 
 
 def methods(registry: Mapping[str, Method]) -> Page:
-    rows = [(one.name, f"{one.summary}; needs {words.join(one.needs) or 'labels only'}") for one in registry.values()]
+    rows = [
+        (one.name, f"{one.summary}; needs {phrasing.join(one.needs) or 'labels only'}") for one in registry.values()
+    ]
     return [
         Facts(rows),
         Line("Without --method the best that the data allow is taken: `hero estimate` says which and why."),
@@ -249,14 +256,14 @@ def check(found: Mapping[str, Any], findings: Sequence[Finding]) -> Page:
 
 def _one_line(one: Mapping[str, Any]) -> str:
     return (
-        f"{one['name']!r}: {words.count(one['items'], 'item')}, {words.count(one['labels'], 'label')} by "
-        f"{words.count(len(one['labelers']), 'labeler')}, {one['gold']:,} gold"
+        f"{one['name']!r}: {phrasing.count(one['items'], 'item')}, {phrasing.count(one['labels'], 'label')} by "
+        f"{phrasing.count(len(one['labelers']), 'labeler')}, {one['gold']:,} gold"
     )
 
 
 def _round_facts(one: Mapping[str, Any]) -> list[tuple[str, str]]:
     per = one["labels_per_item"]
-    covariates = [f"{name} ({words.percent(round(share, 3))} missing)" for name, share in one["covariates"].items()]
+    covariates = [f"{name} ({phrasing.percent(round(share, 3))} missing)" for name, share in one["covariates"].items()]
     weight = one["weight"]
     return [
         ("labels per item", _range(per) + f", {per['mean']:.1f} on average"),
@@ -279,7 +286,7 @@ def _outlook(one: Mapping[str, Any]) -> str:
 
 def backtest(result: Backtest) -> Page:
     """Every method over all rounds, then the best one round by round, with the drift."""
-    page: Page = [Line(words.backtest(result), strong=True), _methods_over_rounds(result)]
+    page: Page = [Line(phrasing.backtest(result), strong=True), _methods_over_rounds(result)]
     note = (
         f"|error| is the distance from a round's gold mean, bias its mean with sign; score is width + "
         f"{2 / (1 - result.level):.4g} × distance outside: lower is better."
@@ -292,8 +299,12 @@ def _methods_over_rounds(result: Backtest) -> Table:
     columns = [Column("method", "left"), *map(Column, ("rounds", "|error|", "bias", "cover", "width", "score"))]
 
     def row(one: Summary) -> list[str]:
-        figures = [words.number(one.abs_error), words.number(one.bias, sign="+"), words.number(one.coverage, 2)]
-        return [one.method, f"{one.n_rounds:,}", *figures, words.number(one.width), words.number(one.score)]
+        figures = [
+            phrasing.number(one.abs_error),
+            phrasing.number(one.bias, sign="+"),
+            phrasing.number(one.coverage, 2),
+        ]
+        return [one.method, f"{one.n_rounds:,}", *figures, phrasing.number(one.width), phrasing.number(one.score)]
 
     return Table(columns, [row(one) for one in sorted(result.methods.values(), key=lambda one: one.score)])
 
@@ -301,8 +312,8 @@ def _methods_over_rounds(result: Backtest) -> Table:
 def _drift_facts(result: Backtest) -> list[tuple[str, str]]:
     if not result.drift:
         return []
-    common, own = words.number(result.common_drift, 2), words.number(result.own_drift, 2)
-    unknown = f"unknown: {words.count(len(result.drift), 'round')} cannot tell"
+    common, own = phrasing.number(result.common_drift, 2), phrasing.number(result.own_drift, 2)
+    unknown = f"unknown: {phrasing.count(len(result.drift), 'round')} cannot tell"
     return [
         ("common drift", f"{common} on the logit scale" if math.isfinite(result.common_drift) else unknown),
         ("labelers' own drift", f"{own} on the logit scale" if math.isfinite(result.own_drift) else unknown),
@@ -312,20 +323,20 @@ def _drift_facts(result: Backtest) -> list[tuple[str, str]]:
 def _round_by_round(result: Backtest) -> Table:
     """The best method's estimate beside the gold; the shift is what all labels of the round were off by."""
     shifts = {one.round: one for one in result.drift}
-    shown = dict(zip(result.rounds, words.without_common(result.rounds), strict=True))
-    names = ("gold", "gold mean", "estimate", f"{words.percent(result.level)} interval", "covers", "shift")
+    shown = dict(zip(result.rounds, phrasing.without_common(result.rounds), strict=True))
+    names = ("gold", "gold mean", "estimate", f"{phrasing.percent(result.level)} interval", "covers", "shift")
     columns = [Column("round", "left", cut=True), *map(Column, names)]
     rows = []
     for one in result.plays:
         if one.method != result.best:
             continue
         drift = shifts.get(one.round)
-        shift = words.number(drift.shift, 2, "+") if drift is not None else words.UNKNOWN
+        shift = phrasing.number(drift.shift, 2, "+") if drift is not None else phrasing.UNKNOWN
         if drift is not None and math.isfinite(drift.shift_error):
             shift += f" ± {drift.shift_error:.2f}"
-        gold = f"{words.number(one.seen.mean)} ± {words.number(one.seen.error)}"
-        interval = words.span(one.low, one.high)
-        row = [shown[one.round], f"{one.seen.n_gold:,}", gold, words.number(one.value), interval]
+        gold = f"{phrasing.number(one.seen.mean)} ± {phrasing.number(one.seen.error)}"
+        interval = phrasing.span(one.low, one.high)
+        row = [shown[one.round], f"{one.seen.n_gold:,}", gold, phrasing.number(one.value), interval]
         rows.append([*row, "yes" if one.covered else "NO", shift])
     return Table(columns, rows)
 
@@ -333,8 +344,8 @@ def _round_by_round(result: Backtest) -> Table:
 def counted(found: Mapping[str, Any]) -> Page:
     return [
         Line(
-            f"Counted {words.count(found['items'], 'item')}, {words.count(found['labels'], 'label')} by "
-            f"{words.count(found['labelers'], 'labeler')}, {found['gold']:,} gold.",
+            f"Counted {phrasing.count(found['items'], 'item')}, {phrasing.count(found['labels'], 'label')} by "
+            f"{phrasing.count(found['labelers'], 'labeler')}, {found['gold']:,} gold.",
             strong=True,
         ),
         Facts([("covariates", ", ".join(found["covariates"]) or "none"), ("file", found["output"])]),
@@ -378,7 +389,7 @@ def _guards(rows: Sequence[Mapping[str, Any]]) -> Page:
     for position, row in enumerate(rows):
         if row["cell"] != last:
             breaks.add(position)
-        alarms = f"{words.number(row['alarms'], 3)}±{words.number(row['alarms_se'], 3).removeprefix('0')}"
+        alarms = f"{phrasing.number(row['alarms'], 3)}±{phrasing.number(row['alarms_se'], 3).removeprefix('0')}"
         place = "" if row["cell"] == last else str(row["cell"])
         table.append([place, str(row["situation"]), f"{row['method']} {row['guard']}", str(row["measures"]), alarms])
         last = row["cell"]
@@ -393,12 +404,12 @@ def _study_numbers(row: Mapping[str, Any]) -> list[str]:
         return float("nan") if found is None else float(found)
 
     def short(name: str) -> str:
-        return words.number(value(name)).removeprefix("0") if 0 <= value(name) < 1 else words.number(value(name))
+        return phrasing.number(value(name)).removeprefix("0") if 0 <= value(name) < 1 else phrasing.number(value(name))
 
     return [
-        f"{words.number(value('bias'), sign='+')}±{short('bias_se')}",
+        f"{phrasing.number(value('bias'), sign='+')}±{short('bias_se')}",
         short("sd"),
         f"{short('rmse')}±{short('rmse_se')}",
-        f"{words.number(value('coverage'), 2)}±{words.number(value('coverage_se'), 2).removeprefix('0')}",
+        f"{phrasing.number(value('coverage'), 2)}±{phrasing.number(value('coverage_se'), 2).removeprefix('0')}",
         short("width"),
     ]

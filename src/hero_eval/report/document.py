@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hero_eval import __version__
-from hero_eval import phrasing as words
+from hero_eval import __version__, phrasing
 from hero_eval.charts.theme import Chart
 from hero_eval.charts.width_chart import shortening, width_parts
 from hero_eval.documents import SCHEMA_VERSION
@@ -116,7 +115,7 @@ def gather(
     ]
     return Report(
         title=title or _title(estimate),
-        answer=words.difference(estimate, *names) if is_difference else words.headline(estimate),
+        answer=phrasing.difference(estimate, *names) if is_difference else phrasing.headline(estimate),
         estimate=estimate,
         rows=rows,
         rows_name="models" if is_difference else "methods",
@@ -145,7 +144,7 @@ def chances_of(estimate: Estimate, names: tuple[str, str]) -> dict[str, dict[str
         return {}
     higher = chance_above(estimate, 0.0)
     if higher is None:
-        return {name: {"undecided": words.codes(estimate.doubts)} for name in names}
+        return {name: {"undecided": phrasing.codes(estimate.doubts)} for name in names}
     return {names[0]: {"chance": higher}, names[1]: {"chance": 1.0 - higher}}
 
 
@@ -160,7 +159,7 @@ def labeler_rows(reliability: Reliability, most: int = MOST_LABELERS) -> list[di
 
     rows: list[dict[str, Any]] = reliability.to_frame("pyarrow").to_pylist()
     rows.sort(key=lambda row: (-row["labels"], row["labeler"]))
-    return [row | {"quality": words.quality(row["discrimination"], UNINFORMATIVE)} for row in rows[:most]]
+    return [row | {"quality": phrasing.quality(row["discrimination"], UNINFORMATIVE)} for row in rows[:most]]
 
 
 def told_of(findings: Sequence[Finding], reliability: Reliability | None = None) -> list[Told]:
@@ -182,7 +181,7 @@ def _provenance(
     rows = [
         ("method", f"{estimate.method}: {_summary(estimate.method)}"),
         ("why this method", estimate.why or "it was asked for"),
-        ("interval", f"{words.percent(estimate.level)}, {estimate.interval_kind}"),
+        ("interval", f"{phrasing.percent(estimate.level)}, {estimate.interval_kind}"),
         ("items", f"{estimate.n_items:,}"),
         ("gold", estimate.gold_words),
     ]
@@ -201,8 +200,8 @@ def _provenance(
 
 def _round_line(one: Round) -> str:
     return (
-        f"{one.name}: {words.count(one.n_items, 'item')}, {words.count(one.n_labels, 'label')} by "
-        f"{words.count(len(one.labelers), 'labeler')}, {one.n_gold:,} gold"
+        f"{one.name}: {phrasing.count(one.n_items, 'item')}, {phrasing.count(one.n_labels, 'label')} by "
+        f"{phrasing.count(len(one.labelers), 'labeler')}, {one.n_gold:,} gold"
     )
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.charts.interval_charts import number_text
 from hero_eval.charts.theme import lacking
 from hero_eval.documents import json_text
@@ -34,14 +34,14 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": words.percent, "number": number_text, "decimal": _decimal, "codes": _codes}
-    made.globals |= {"axis": axis, "picture": lambda chart: Markup(chart.svg()), "words": words}
+    made.filters |= {"percent": phrasing.percent, "number": number_text, "decimal": _decimal, "codes": _codes}
+    made.globals |= {"axis": axis, "picture": lambda chart: Markup(chart.svg()), "phrasing": phrasing}
     return made
 
 
 def _decimal(value: Any, places: int = 2) -> str:
     if isinstance(value, float):
-        return words.UNKNOWN if math.isnan(value) else f"{value:.{places}f}"
+        return phrasing.UNKNOWN if math.isnan(value) else f"{value:.{places}f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.errors import InputError
 from hero_eval.estimate import Estimate
 from hero_eval.findings import Finding
@@ -59,7 +59,7 @@ def _estimate(one: Estimate) -> Page:
     several = one.distribution if is_difference or len(one.distribution) > 2 else {}
     return {
         "title": one.what,
-        "answer": words.difference(one, "A", "B") if is_difference else words.headline(one),
+        "answer": phrasing.difference(one, "A", "B") if is_difference else phrasing.headline(one),
         "key": _key(one),
         "rows": _sides(one) if is_difference else _rows(several),
         "bounds": _bounds(several.values()),
@@ -74,7 +74,7 @@ def _key(one: Estimate) -> list[tuple[str, str]]:
     low, high = (number_text(end, one.bounds) for end in one.interval())
     return [
         (one.target, number_text(one.value, one.bounds)),
-        (f"{words.percent(one.level)} interval", f"{low} to {high}"),
+        (f"{phrasing.percent(one.level)} interval", f"{low} to {high}"),
         ("method", one.method),
         ("items", f"{one.n_items:,}"),
         ("items with gold", one.gold_words),
@@ -110,7 +110,7 @@ def _family(result: GroupedEstimates) -> Page:
     first = next(iter(result.values()))
     return {
         "title": f"{first.what.split(' where ')[0]}, by {result.by}",
-        "answer": f"{words.percent(result.level)} sure that all of these intervals hold together",
+        "answer": f"{phrasing.percent(result.level)} sure that all of these intervals hold together",
         "rows": _rows(result),
         "bounds": _bounds(result.values()),
         "name": result.by,
@@ -121,7 +121,7 @@ def _family(result: GroupedEstimates) -> Page:
 def _moderation(result: Moderation) -> Page:
     return {
         "title": "moderation",
-        "answer": words.moderation(result.prevalence, result.precision, result.recall),
+        "answer": phrasing.moderation(result.prevalence, result.precision, result.recall),
         "rows": _rows({name.replace("_", " "): one for name, one in result.items()}),
         "name": "quantity",
         "told": told_of(result.findings),
@@ -136,7 +136,7 @@ def _backtest(result: Backtest) -> Page:
     ]
     return {
         "title": f"{result.what} of past rounds, their gold hidden",
-        "answer": words.backtest(result),
+        "answer": phrasing.backtest(result),
         "facts": [("method to take", f"{result.best}: {result.why}")],
         "table": (head, rows, result.best),
         "told": told_of(result.findings),
@@ -147,8 +147,8 @@ def _reliability(result: Reliability) -> Page:
     return {
         "title": "reliability of the labelers",
         "answer": (
-            f"{words.count(len(result.labelers), 'labeler')}, learned from {words.count(result.n_items, 'item')} of "
-            f"which {result.n_gold:,} have gold"
+            f"{phrasing.count(len(result.labelers), 'labeler')}, learned from "
+            f"{phrasing.count(result.n_items, 'item')} of which {result.n_gold:,} have gold"
         ),
         "facts": [("fit", result.report.state)],
         "labelers": labeler_rows(result, MOST_LABELERS),
@@ -161,7 +161,9 @@ def _round(one: Round) -> Page:
     notes: tuple[Finding, ...] = one.notes
     return {
         "title": f"round {one.name}",
-        "answer": f"{words.count(one.n_items, 'item')}, {words.count(one.n_labels, 'label')}, {one.n_gold:,} with gold",
+        "answer": (
+            f"{phrasing.count(one.n_items, 'item')}, {phrasing.count(one.n_labels, 'label')}, {one.n_gold:,} with gold"
+        ),
         "facts": [
             (f"{len(one.labelers):,} labelers", listed(one.labelers)),
             ("answers", listed(one.values)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.escaping import code_spans, escape, row
 from hero_eval.report.document import Report, Row
 
@@ -30,20 +30,20 @@ def markdown(report: Report) -> str:
 
 def _number(report: Report) -> str:
     one = report.estimate
-    places = words.decimals([one.std_error], 4)
-    span = words.span(*one.interval(), places)
-    value = words.number(one.value, places)
-    return f"{escape(one.what)}: **{value}**, {words.percent(one.level)} interval {span}, by `{one.method}`."
+    places = phrasing.decimals([one.std_error], 4)
+    span = phrasing.span(*one.interval(), places)
+    value = phrasing.number(one.value, places)
+    return f"{escape(one.what)}: **{value}**, {phrasing.percent(one.level)} interval {span}, by `{one.method}`."
 
 
 def _rows(report: Report) -> str:
-    places = words.decimals([one.std_error for one in report.rows])
+    places = phrasing.decimals([one.std_error for one in report.rows])
     name = report.rows_name.removesuffix("s")
     chances = any(one.chance is not None or one.undecided for one in report.rows)
     head = [name, "value", "low", "high", "std error", *(["chance to be higher"] if chances else [])]
     lines = [row(head), row([":---", *["---:"] * (len(head) - 1)], raw=True)]
     for one in report.rows:
-        cells = [words.number(value, places) for value in (one.value, one.low, one.high, one.std_error)]
+        cells = [phrasing.number(value, places) for value in (one.value, one.low, one.high, one.std_error)]
         cells += [_chance(one)] if chances else []
         lines.append(row([one.name + (" (used here)" if one.chosen else ""), *cells]))
     return "\n".join(lines)
@@ -52,14 +52,14 @@ def _rows(report: Report) -> str:
 def _chance(one: Row) -> str:
     if one.undecided:
         return f"undecided ({one.undecided})"
-    return words.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"
+    return phrasing.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"
 
 
 def _finding(report: Report) -> list[str]:
     return [
         f"- {one.finding.severity} `{one.finding.code}` "
         + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.fact}.")
-        + f" {words.TO_DO} {code_spans(one.finding.action)}"
+        + f" {phrasing.TO_DO} {code_spans(one.finding.action)}"
         for one in report.told
     ]
 
@@ -75,5 +75,5 @@ def _labelers(report: Report) -> str:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return words.UNKNOWN if math.isnan(value) else f"{value:.2f}"
+        return phrasing.UNKNOWN if math.isnan(value) else f"{value:.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import hero_eval as hero
-from hero_eval import charts
-from hero_eval import phrasing as words
+from hero_eval import charts, phrasing
 from hero_eval.charts.theme import csv_text
 from hero_eval.documents import plain
 from hero_eval.errors import wrong
@@ -233,6 +232,7 @@ def _once(told: Sequence[Told]) -> list[Told]:
     for one in told:
         seen.setdefault((one.finding.code, one.finding.fact), []).append(one)
     merged = [
-        of[0] if len(of) == 1 else Told(of[0].finding, words.join([one.concerns for one in of])) for of in seen.values()
+        of[0] if len(of) == 1 else Told(of[0].finding, phrasing.join([one.concerns for one in of]))
+        for of in seen.values()
     ]
     return sorted(merged, key=lambda one: one.finding.severity != "warning")

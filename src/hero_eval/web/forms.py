@@ -14,6 +14,7 @@ from starlette.datastructures import FormData
 
 from hero_eval.errors import wrong
 from hero_eval.io.exports.imports import TOOLS
+from hero_eval.name_lists import mapping, names
 
 NAMES = ("round", "question", "model", "date", "tool", "positive", "gold_source")
 LISTS = ("fields", "experts", "classes")
@@ -61,21 +62,10 @@ def about_from(said: Mapping[str, str | None]) -> dict[str, Any]:
         if text := (said.get(name) or "").strip():
             about[name] = text
     for name in LISTS:
-        if some := split(said.get(name)):
-            about[name] = some
-    if pairs := split(said.get("columns")):
-        about["columns"] = _mapping(pairs)
+        if text := (said.get(name) or "").strip():
+            about[name] = names(name, text)
+    if text := (said.get("columns") or "").strip():
+        about["columns"] = mapping("columns has", names("columns", text) or ())
     if about.get("tool") not in (None, *TOOLS):
         raise wrong("E201", f"tool is {about['tool']!r}. Known: {', '.join(TOOLS)}")
     return about
-
-
-def split(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def _mapping(pairs: list[str]) -> dict[str, str]:
-    bad = [pair for pair in pairs if not all(part.strip() for part in pair.partition("=")[::2])]
-    if bad:
-        raise wrong("E201", f"columns has {bad[0]!r}. Write ours=theirs, such as labeler=rater")
-    return {ours.strip(): theirs.strip() for ours, _, theirs in (pair.partition("=") for pair in pairs)}

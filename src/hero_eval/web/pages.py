@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.errors import wrong
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Row, Told
@@ -101,7 +101,7 @@ def _bar(now: Snapshot, row: Entry) -> Row | None:
     one = now.headlines.get(row.round)
     if one is None or one.value is None or one.low is None or one.high is None:
         return None
-    return Row(row.round, one.value, one.low, one.high, math.nan, undecided=words.join(one.doubts))
+    return Row(row.round, one.value, one.low, one.high, math.nan, undecided=phrasing.join(one.doubts))
 
 
 def _bounds(now: Snapshot, rows: Sequence[Entry]) -> tuple[float, float]:
@@ -308,7 +308,7 @@ def _models_shown(result: Any, better: str | None) -> dict[str, Any]:
 def _points(value: float, reach: float) -> str:
     """A difference with its sign: of shares in points of 100, else as it is."""
     if not math.isfinite(value):
-        return words.UNKNOWN
+        return phrasing.UNKNOWN
     return f"{100 * value:+.1f}" if reach == 1.0 else f"{value:+.3g}"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from hero_eval.errors import Problem, wrong
 from hero_eval.estimate import check_level
 from hero_eval.findings import name_some
+from hero_eval.name_lists import names
 from hero_eval.store.log import Entry, checked_name
-from hero_eval.web.forms import split
 from hero_eval.web.http_errors import failed
 from hero_eval.web.process import Limits
 from hero_eval.web.queue import Job, Order, Work
@@ -36,7 +36,8 @@ class Choice:
     @classmethod
     def written(cls, method: str, covariates: str, level: float, positive: str, cluster: str) -> Choice:
         """From the fields of a page's form, where nothing is an empty text."""
-        return cls(method or None, tuple(split(covariates)), level, positive or None, cluster or None)
+        columns = names("covariates", covariates.strip() or None) or ()
+        return cls(method or None, tuple(columns), level, positive or None, cluster or None)
 
     def options(self) -> dict[str, Any]:
         """As `estimate_rate` takes them; what was not said is left out, so that the default stays one question."""

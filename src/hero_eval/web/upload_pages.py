@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 
 from hero_eval.errors import HeroError, wrong
 from hero_eval.io.exports.imports import TOOLS
+from hero_eval.name_lists import joined
 from hero_eval.web import api
 from hero_eval.web.forms import about_from, bounded_form
 from hero_eval.web.layout import Text, check_form, page, progress, started
@@ -100,8 +101,8 @@ def preview(request: Request, id: Annotated[str, Query(max_length=100)]) -> Resp
 
 def _as_said(about: Mapping[str, Any]) -> dict[str, str]:
     """What was said, as a form shows it."""
-    texts = {key: ", ".join(of) if isinstance(of, list) else of for key, of in about.items() if key != "columns"}
-    texts["columns"] = ", ".join(f"{ours}={theirs}" for ours, theirs in about.get("columns", {}).items())
+    texts = {key: joined(of, ", ") if isinstance(of, list) else of for key, of in about.items() if key != "columns"}
+    texts["columns"] = joined((f"{ours}={theirs}" for ours, theirs in about.get("columns", {}).items()), ", ")
     return {name: str(texts.get(name, "")) for name in (*FIELDS, "gold_source")}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hero_eval import phrasing as words
+from hero_eval import phrasing
 from hero_eval.charts.theme import short
 
 WAYS = ("high", "low")
@@ -49,7 +49,7 @@ def _undecided(leader: Mapping[str, Any], best: str) -> str:
     first, second = short(leader["first"]), short(leader["second"])
     why = "; ".join(dict.fromkeys(f"{one['message']} ({one['code']})" for one in leader["undecided"]))
     actions = " ".join(dict.fromkeys(one["action"] for one in leader["undecided"])).replace("`", "")
-    return f"Undecided whether {first} is {best} than {second}: {why}. {words.TO_DO} {actions}"
+    return f"Undecided whether {first} is {best} than {second}: {why}. {phrasing.TO_DO} {actions}"
 
 
 def _most(word: str) -> str:
