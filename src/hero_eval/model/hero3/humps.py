@@ -24,7 +24,7 @@ _TICKS: Floats = np.linspace(-4.5, 4.5, 61)
 _MOVES: Floats = np.linspace(-3.0, 3.0, 25)
 """Of a round's humps, in standard deviations; what lies beyond has next to no weight (reasoned)."""
 _MOVE_ROUNDS = 2.0
-"""As many rounds' moves of `TYPICAL_SHIFT` size are added to those that are seen: a few rounds cannot show their spread.
+"""As many rounds' moves of `TYPICAL_SHIFT` are added to those that are seen: a few rounds cannot show their spread.
 Doubled, moves lie a little nearer to `TYPICAL_SHIFT` (reasoned)."""
 _ITEM = 0.5
 """Items of each class that are added to a round: Jeffreys' prior. Doubled, rates of small rounds lie nearer to even."""
