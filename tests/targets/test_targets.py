@@ -189,7 +189,7 @@ def test_unanimous_labels_leave_the_doubt_of_their_number(method: str, positive:
     assert estimate.std_error > 0.005
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_rare_defects_are_covered() -> None:
     """Teams with a good model would be told a defect rate that excludes the true one most of the time."""
     rng = np.random.default_rng(7)
@@ -197,13 +197,13 @@ def test_rare_defects_are_covered() -> None:
     past = rng.integers(0, 2, 600)
     history = hero.fit_reliability(round_of(labels_given(rng, past, answers), past, prefix="h"))
     hits = []
-    for _ in range(80):
+    for _ in range(40):
         truth = (rng.random(60) < 0.02).astype(int)
         labels = labels_given(rng, truth, answers)
         current = round_of(labels, prefix="c", options={"classes": ["0", "1"]})
         hits.append(covers(hero.estimate_rate(current, history), 0.02))
-    # B = 80: four standard errors of a 95% coverage are .097.
-    assert np.mean(hits) >= 0.85
+    # B = 40: three standard errors of a 95% coverage are .103; a coverage of 75% is seen nine times in ten.
+    assert np.mean(hits) >= 0.84
 
 
 @pytest.mark.parametrize("method", ["majority_vote", "dawid_skene"])
@@ -393,14 +393,14 @@ def test_a_positive_class_named_by_one_model_is_enough() -> None:
 @pytest.mark.simulation
 def test_differences_are_covered() -> None:
     """The 95% interval of a comparison would hold the true difference far less, or far more, often."""
-    made = [two_models(seed) for seed in range(50)]
+    made = [two_models(seed) for seed in range(28)]
     found = [hero.estimate_difference(one.a, one.b, one.history) for one in made]
     truth = made[0].truth
     assert_unbiased(np.array([one.value for one in found]), truth, slack=0.005)
-    # B = 50: the standard error of a 95% coverage is .031, so .85 is 3.2 of them.
-    assert np.mean([covers(one, truth) for one in found]) >= 0.85
-    spread = np.std([one.value for one in found], ddof=1)  # its own error is 10%
-    assert 0.70 <= np.mean([one.std_error for one in found]) / spread <= 1.35
+    # B = 28: the standard error of a 95% coverage is .041, and .82 is 3.2 of them away; one of 70% is seen nine in ten.
+    assert np.mean([covers(one, truth) for one in found]) >= 0.82
+    spread = np.std([one.value for one in found], ddof=1)  # its own error is 14%
+    assert 0.70 <= np.mean([one.std_error for one in found]) / spread <= 1.40
 
 
 def test_mean_scores_differ_within_their_range() -> None:
@@ -479,13 +479,13 @@ def test_ties_count_half_or_apart() -> None:
 @pytest.mark.simulation
 def test_win_rates_are_right_on_average() -> None:
     """Side-by-side results would lean to one model."""
-    made = [duel(seed) for seed in range(50)]
+    made = [duel(seed) for seed in range(30)]
     found = [hero.estimate_win_rate(*one.rounds()) for one in made]
     assert_unbiased(np.array([one.value for one in found]), 0.6, slack=0.005)
     for name, rate in zip(SIDES, (0.5, 0.3, 0.2), strict=True):
         assert_unbiased(np.array([one.distribution[name].value for one in found]), rate, slack=0.01)
-    # B = 50: three standard errors of a 95% coverage are .092.
-    assert np.mean([covers(one, 0.6) for one in found]) >= 0.86
+    # B = 30: three standard errors of a 95% coverage are .119; a coverage of 70% is seen nine times in ten.
+    assert np.mean([covers(one, 0.6) for one in found]) >= 0.83
 
 
 def test_two_sides_without_ties() -> None:
@@ -780,7 +780,7 @@ def test_ratings_are_right_on_average() -> None:
     """Mean scores and shares of ratings would lean to one side."""
     rates = np.array([0.1, 0.2, 0.3, 0.4])
     means, shares, hits = [], [], []
-    for seed in range(60):
+    for seed in range(36):
         rng = np.random.default_rng([seed, 61])
         answers = near_answers(6, 4, 0.65, rng)
         past, now = rng.integers(0, 4, 600), rng.choice(4, 300, p=rates)
@@ -792,8 +792,8 @@ def test_ratings_are_right_on_average() -> None:
     assert_unbiased(np.array(means), float(rates @ np.arange(4)), slack=0.01)
     for k in range(4):
         assert_unbiased(np.array(shares)[:, k], rates[k], slack=0.005)
-    # B = 60: three standard errors of a 95% coverage are .084.
-    assert np.mean(hits) >= 0.86
+    # B = 36: three standard errors of a 95% coverage are .109; a coverage of 75% is seen nine times in ten.
+    assert np.mean(hits) >= 0.84
 
 
 @pytest.mark.parametrize("method", ["gold_proportion", "hero1"])
