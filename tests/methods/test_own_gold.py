@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from hero_eval.model.levels import LevelFit
 from make_rounds import codes, finding, labels_given, near_answers, round_of, tables_of
 from reference import naive
 from scipy.special import ndtri
@@ -303,6 +304,33 @@ def test_leaving_a_gold_out_is_like_fitting_without_it(n_classes: int) -> None:
         missed.append(shares[row_of[item]] - exact)
     assert np.abs(owed).max() > 0.003
     assert np.sqrt(np.mean(np.square(missed))) < 0.25 * np.sqrt(np.mean(np.square(owed)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_is_left_out_is_measured_from_the_mean_without_it(n_classes: int) -> None:
+    """A gold of class 1 that is forgotten lowers all predictions, which would look as if labels told less than they
+    do."""
+    evidence, labels, gold = own_evidence(n_classes, 40 + n_classes)
+    evidence = replace(evidence, wide=replace(evidence.wide, current=patterns_of_matrix(labels, n_classes, gold)))
+    whole = fitted_levels(evidence)
+    where = whole.rows.known
+    taken_off = np.zeros_like(whole.shares)
+    taken_off[where] = left_out(whole, where) - left_out(whole, where, whole.rows.patterns.counts)
+
+    def mean(fit: LevelFit) -> Array:
+        counts = fit.rows.patterns.counts
+        return counts @ replace(fit, rows=fit.rows.blind()).shares / counts.sum()
+
+    moved, missed = [], []
+    for item in np.flatnonzero(gold >= 0)[:12]:
+        less = gold.copy()
+        less[item] = -1
+        wide = replace(evidence.wide, current=patterns_of_matrix(labels, n_classes, less))
+        again = fitted_levels(replace(evidence, wide=wide, warm_levels=whole))
+        moved.append(mean(again) - mean(whole))
+        missed.append(taken_off[whole.rows.patterns.row_of_item[item]] - moved[-1])
+    assert np.abs(moved).max() > 0.0005
+    assert np.sqrt(np.mean(np.square(missed))) < 0.25 * np.sqrt(np.mean(np.square(moved)))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -13,7 +13,7 @@ import hero_eval as hero
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.options import Options
 from hero_eval.methods import hero3 as method
-from hero_eval.methods.evidence import Evidence
+from hero_eval.methods.evidence import Evidence, JointEvidence
 from hero_eval.model.hero3.class_split import (
     BLURRED,
     LEAST_ROUNDS,
@@ -24,13 +24,17 @@ from hero_eval.model.hero3.class_split import (
 )
 from hero_eval.model.hero3.drift import label_shares, shift_logits
 from hero_eval.model.hero3.fit import LevelFit
+from hero_eval.model.hero3.humps import hump_rates
+from hero_eval.model.history import fit_without_gold
 
 TRUTH = 0.5
 
 
-def judged(rng: np.random.Generator, n_judges: int, n_items: int, mood: float, name: str, n_gold: int) -> hero.Round:
+def judged(
+    rng: np.random.Generator, n_judges: int, n_items: int, mood: float, name: str, n_gold: int, rate: float = TRUTH
+) -> hero.Round:
     """Judges of accuracy .6 to .9 who share a third of their errors, and a mood in this round."""
-    truth = (np.arange(n_items) < TRUTH * n_items).astype(int)
+    truth = (np.arange(n_items) < rate * n_items).astype(int)
     side = (2 * truth[:, None] - 1) * ndtri(np.linspace(0.6, 0.9, n_judges))
     noise = np.sqrt(0.3) * rng.standard_normal((n_items, 1)) + np.sqrt(0.7) * rng.standard_normal((n_items, n_judges))
     labels = (side + mood + noise > 0).astype(int)
@@ -100,6 +104,41 @@ def test_gold_decides_whether_shapes_are_believed(drawn: tuple[hero.Round, list[
     assert wrong.weight < 0.4 * right.weight
     assert right.shift[0] > 0.3
     assert abs(wrong.shift[0]) < 0.5 * right.shift[0]
+
+
+@pytest.mark.slow
+def test_humps_that_overlap_are_told_apart() -> None:
+    """A valley between humps that overlap would draw every rate towards a half, whatever the judges' mood."""
+    rng = np.random.default_rng(32)
+    rates, moods = (0.2, 0.8, 0.3, 0.7, 0.25), (0.2, -0.3, -0.2, 0.3, 0.1)
+    drawn = [
+        judged(rng, 100, 150, mood, f"r{n}", 20, rate) for n, (rate, mood) in enumerate(zip(rates, moods, strict=True))
+    ]
+    fit, evidence = levels_of(drawn[-1].without_gold(), drawn[:-1])
+    assert isinstance(evidence, JointEvidence)
+    rounds = (*evidence.past, evidence.current)
+    valley = [fit_without_gold(one, 2, evidence.em).latent.class_weights()[1] for one in rounds]
+    humps = hump_rates(fit)
+    assert humps.sum(axis=1) == pytest.approx(1.0)
+    off_valley, off_humps = (np.abs(np.array(found) - rates).mean() for found in (valley, humps[:, 1]))
+    assert off_humps < 0.75 * off_valley
+    assert off_humps < 0.06
+
+
+@pytest.mark.slow
+def test_a_way_of_reading_that_gold_contradicts_counts_for_little(drawn: tuple[hero.Round, list[hero.Round]]) -> None:
+    """An average over ways of reading would be spoiled by the worst of them."""
+    fit, _ = levels_of(*drawn)
+    right = np.stack([np.array([0.5, 0.5])] * fit.rows.n_rounds)
+    alone = learn_split(fit, right)
+    shares, counts = label_shares(fit), fit.rows.patterns.counts
+    at = [fit.rows.round == r for r in range(fit.rows.n_rounds)]
+    wrong = np.stack(
+        [counts[on] @ shift_logits(shares[on], -alone.moves[r]) / counts[on].sum() for r, on in enumerate(at)]
+    )
+    both = learn_split(fit, wrong, right)
+    assert abs(both.shift[0] - alone.shift[0]) < 0.2 * abs(alone.shift[0])
+    assert learn_split(fit, right, right).shift == pytest.approx(alone.shift)
 
 
 @pytest.mark.slow

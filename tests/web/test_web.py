@@ -23,10 +23,9 @@ from web_store import HOSTILE, SCRIPT, add_hostile, answers, csv_of, fill
 
 import hero_eval as hero
 from hero_eval.cli.main import app as command
-from hero_eval.web import queue as work
-from hero_eval.web import uploads
+from hero_eval.web import queue, uploads
 from hero_eval.web.forms import about_from
-from hero_eval.web.queue import Order, Results, Work
+from hero_eval.web.queue import JobQueue, Order, Results
 from hero_eval.web.security import HEADERS
 from hero_eval.web.settings import Settings
 from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
@@ -315,7 +314,7 @@ def test_what_is_not_there_is_said_with_a_remedy(empty: httpx.Client, path: str,
 
 def test_a_mistake_of_the_server_is_not_told_to_strangers(empty: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A traceback with paths and code would be sent to the browser."""
-    monkeypatch.setattr("hero_eval.web.snapshot.Shelf.now", lambda _: 1 / 0)
+    monkeypatch.setattr("hero_eval.web.snapshot.LatestSnapshot.now", lambda _: 1 / 0)
     for path in ("/", "/api/v1/rounds"):
         answer = empty.get(path)
         assert answer.status_code == 500
@@ -671,37 +670,37 @@ def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path) -> None:
     """Two people who open a page would wait twice as long; a process out of memory would end the server's work."""
     hero.create_store(tmp_path / "store")
     order = Order("round", "Estimating", {"store": str(tmp_path / "store"), "version": 0, "name": "no", "options": {}})
-    desk = Work(1, 10**6)
+    jobs = JobQueue(1, 10**6)
 
     def code(wanted: str) -> bool:
-        job = desk.job(order.id)
+        job = jobs.job(order.id)
         assert job is not None
         return job.is_over and [one.code for one in job.problems] == [wanted]
 
     try:
-        first, _ = desk.ask(order)
-        assert desk.ask(order)[0].id == first.id
-        process = desk._lanes["views"].processes[0]
+        first, _ = jobs.ask(order)
+        assert jobs.ask(order)[0].id == first.id
+        process = jobs._lanes["views"].processes[0]
         wait(lambda: process._process is not None)
         os.kill(process._process.pid, signal.SIGKILL)
         wait(lambda: code("E510"))
-        assert desk.ask(order)[0].state == "failed"
-        desk.forget(order.id)
-        assert desk.ask(order)[0].state == "waiting"
+        assert jobs.ask(order)[0].state == "failed"
+        jobs.forget(order.id)
+        assert jobs.ask(order)[0].state == "waiting"
         wait(lambda: code("E403"))
     finally:
-        desk.close()
+        jobs.close()
 
 
 def test_the_queue_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand clicks would keep the server busy for days."""
-    monkeypatch.setattr(Work, "_start", lambda *_: None)
-    desk = Work(1, 10**6)
-    for number in range(work.MOST_WAITING):
-        desk.ask(Order("round", "", {"number": number}), f"client {number % 4}")
+    monkeypatch.setattr(JobQueue, "_start", lambda *_: None)
+    jobs = JobQueue(1, 10**6)
+    for number in range(queue.MOST_WAITING):
+        jobs.ask(Order("round", "", {"number": number}), f"client {number % 4}")
     with pytest.raises(hero.InputError, match="E509"):
-        desk.ask(Order("round", "", {"number": -1}), "client 5")
-    assert len(desk.jobs()) == work.MOST_WAITING
+        jobs.ask(Order("round", "", {"number": -1}), "client 5")
+    assert len(jobs.jobs()) == queue.MOST_WAITING
 
 
 def test_results_are_bounded() -> None:

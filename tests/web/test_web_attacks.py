@@ -30,12 +30,10 @@ from web_store import answers, csv_of, fill
 
 import hero_eval as hero
 from hero_eval.cli.main import app as command
-from hero_eval.web import bodies, gate, measuring
-from hero_eval.web import queue as work
-from hero_eval.web import security as guard
+from hero_eval.web import bodies, connections, measuring, queue, security
 from hero_eval.web.http_errors import hide, problem_document
 from hero_eval.web.process import Limits
-from hero_eval.web.queue import Order, Work
+from hero_eval.web.queue import JobQueue, Order
 from hero_eval.web.scratch import Scratch, sweep
 from hero_eval.web.settings import MEGABYTE, Settings
 from hero_eval.web.turns import Turns
@@ -62,7 +60,7 @@ def site(place: Path) -> Iterator[httpx.Client]:
 @pytest.fixture
 def calm(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
     """A server whose processes never begin."""
-    monkeypatch.setattr(Work, "_start", lambda *_: None)
+    monkeypatch.setattr(JobQueue, "_start", lambda *_: None)
     with visiting(Settings(str(place))) as client:
         yield client
 
@@ -223,29 +221,29 @@ def json_bomb() -> bytes:
     return gzip.compress(record * 15_000)
 
 
-def read_by(desk: Work, file: Path, store: Path, client: str = "") -> Order:
+def read_by(jobs: JobQueue, file: Path, store: Path, client: str = "") -> Order:
     """Ask for the preview of a file, as large as it may be."""
     more = {"store": str(store), "most": 10**12}
     order = Order("preview", f"Reading {file.name}", {"file": str(file), "about": {"round": "r"}}, (), more)
-    desk.ask(order, client)
+    jobs.ask(order, client)
     return order
 
 
-def code_of(desk: Work, order: Order) -> str | None:
-    job = desk.job(order.id)
+def code_of(jobs: JobQueue, order: Order) -> str | None:
+    job = jobs.job(order.id)
     assert job is not None
     return job.problems[0].code if job.problems else "done" if job.is_over else None
 
 
 @pytest.fixture
-def bounded() -> Iterator[Callable[..., Work]]:
-    """Makes a `Work` whose reading process is bounded; all end with the test."""
-    made: list[Work] = []
+def bounded() -> Iterator[Callable[..., JobQueue]]:
+    """Makes a `JobQueue` whose reading process is bounded; all end with the test."""
+    made: list[JobQueue] = []
     scratch = Scratch()
 
-    def make(memory: int = 4000, seconds: float = 60.0, processes: int = 1) -> Work:
+    def make(memory: int = 4000, seconds: float = 60.0, processes: int = 1) -> JobQueue:
         limits = {"reading": Limits(memory * MEGABYTE, seconds), "views": Limits(4000 * MEGABYTE, 60.0)}
-        made.append(Work(processes, 10**6, limits=limits, scratch=scratch))
+        made.append(JobQueue(processes, 10**6, limits=limits, scratch=scratch))
         return made[-1]
 
     yield make
@@ -255,21 +253,21 @@ def bounded() -> Iterator[Callable[..., Work]]:
 
 
 def test_what_swells_after_it_was_measured_meets_a_limit(
-    place: Path, tmp_path: Path, bounded: Callable[..., Work]
+    place: Path, tmp_path: Path, bounded: Callable[..., JobQueue]
 ) -> None:
     """Half a megabyte of packed JSON would take four gigabytes, whatever was counted before."""
     file = tmp_path / "bomb.json.gz"
     file.write_bytes(json_bomb())
-    desk = bounded(memory=400)
-    order = read_by(desk, file, place)
-    assert wait(lambda: code_of(desk, order)) == "E513"
-    job = desk.job(order.id)
+    jobs = bounded(memory=400)
+    order = read_by(jobs, file, place)
+    assert wait(lambda: code_of(jobs, order)) == "E513"
+    job = jobs.job(order.id)
     assert job is not None
     assert "needs more than 400 MB of memory" in job.problems[0].message
     file.write_bytes(gzip.compress(json.dumps({"item": "i", "labeler": "a", "label": "1"}).encode()))
-    desk.forget(order.id)
-    read_by(desk, file, place)
-    assert wait(lambda: code_of(desk, order)) == "done"
+    jobs.forget(order.id)
+    read_by(jobs, file, place)
+    assert wait(lambda: code_of(jobs, order)) == "done"
 
 
 # Work that does not end
@@ -282,8 +280,8 @@ def stuck(tmp_path: Path) -> Path:
     return tmp_path / "stuck.csv"
 
 
-def pid_of(desk: Work) -> int:
-    process = wait(lambda: desk._lanes["reading"].processes[0]._process)
+def pid_of(jobs: JobQueue) -> int:
+    process = wait(lambda: jobs._lanes["reading"].processes[0]._process)
     return int(process.pid)
 
 
@@ -295,49 +293,51 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-def test_work_has_a_time(place: Path, stuck: Path, bounded: Callable[..., Work]) -> None:
+def test_work_has_a_time(place: Path, stuck: Path, bounded: Callable[..., JobQueue]) -> None:
     """One file would keep a process busy for ever."""
-    desk = bounded(seconds=2.0)
-    order = read_by(desk, stuck, place)
-    pid = pid_of(desk)
-    assert wait(lambda: code_of(desk, order)) == "E513"
+    jobs = bounded(seconds=2.0)
+    order = read_by(jobs, stuck, place)
+    pid = pid_of(jobs)
+    assert wait(lambda: code_of(jobs, order)) == "E513"
     wait(lambda: is_gone(pid))
-    job = desk.job(order.id)
+    job = jobs.job(order.id)
     assert job is not None
     assert job.problems[0].message == "Reading stuck.csv: it was stopped after 2 s."
 
 
-def test_an_upload_holds_up_no_view_and_can_be_stopped(place: Path, stuck: Path, bounded: Callable[..., Work]) -> None:
+def test_an_upload_holds_up_no_view_and_can_be_stopped(
+    place: Path, stuck: Path, bounded: Callable[..., JobQueue]
+) -> None:
     """A single file would keep everybody from their estimates, and throwing it away would change nothing."""
-    desk = bounded()
-    order = read_by(desk, stuck, place)
-    pid = pid_of(desk)
+    jobs = bounded()
+    order = read_by(jobs, stuck, place)
+    pid = pid_of(jobs)
     view = Order("round", "Estimating", {"store": str(place), "version": 0, "name": "no", "options": {}})
-    desk.ask(view)
-    assert wait(lambda: code_of(desk, view)) == "E403"
-    assert code_of(desk, order) is None
-    behind = read_by(desk, stuck.with_name("other.csv"), place)
-    told = desk.job(behind.id)
+    jobs.ask(view)
+    assert wait(lambda: code_of(jobs, view)) == "E403"
+    assert code_of(jobs, order) is None
+    behind = read_by(jobs, stuck.with_name("other.csv"), place)
+    told = jobs.job(behind.id)
     assert told is not None
     assert re.fullmatch(r"Waiting for its turn; now: Reading stuck.csv \(for \d+ s\)", told.told)
-    desk.stop_reading(str(stuck))
-    assert wait(lambda: code_of(desk, order)) == "E514"
+    jobs.stop_reading(str(stuck))
+    assert wait(lambda: code_of(jobs, order)) == "E514"
     wait(lambda: is_gone(pid))
-    assert wait(lambda: code_of(desk, behind))
+    assert wait(lambda: code_of(jobs, behind))
 
 
 def test_what_waits_can_be_stopped_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asked by mistake would have to wait for it."""
-    monkeypatch.setattr(Work, "_start", lambda *_: None)
-    desk = Work(1, 10**6)
+    monkeypatch.setattr(JobQueue, "_start", lambda *_: None)
+    jobs = JobQueue(1, 10**6)
     orders = [Order("round", f"Estimating {number}", {"number": number}) for number in range(3)]
     for order in orders:
-        desk.ask(order, "ann")
-    assert desk.stop(orders[0].id)
-    assert code_of(desk, orders[0]) == "E514"
-    assert not desk.stop(orders[0].id)
-    assert not desk.stop("unknown")
-    told = [desk.job(order.id) for order in orders[1:]]
+        jobs.ask(order, "ann")
+    assert jobs.stop(orders[0].id)
+    assert code_of(jobs, orders[0]) == "E514"
+    assert not jobs.stop(orders[0].id)
+    assert not jobs.stop("unknown")
+    told = [jobs.job(order.id) for order in orders[1:]]
     assert [(one.ahead, one.told) for one in told if one] == [
         (0, "Waiting for its turn"),
         (1, "Waiting for its turn; 1 piece of work comes first"),
@@ -346,14 +346,14 @@ def test_what_waits_can_be_stopped_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_client_cannot_fill_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for sixty-four estimates would leave no place for anybody else."""
-    monkeypatch.setattr(Work, "_start", lambda *_: None)
-    desk = Work(1, 10**6)
-    for number in range(work.MOST_EACH):
-        desk.ask(Order("round", "", {"number": number}), "greedy")
+    monkeypatch.setattr(JobQueue, "_start", lambda *_: None)
+    jobs = JobQueue(1, 10**6)
+    for number in range(queue.MOST_EACH):
+        jobs.ask(Order("round", "", {"number": number}), "greedy")
     with pytest.raises(hero.InputError, match="E509"):
-        desk.ask(Order("round", "", {"number": -2}), "greedy")
-    assert desk._lanes["views"].turns.waiting("greedy") == work.MOST_EACH
-    desk.ask(Order("round", "", {"number": -1}), "modest")
+        jobs.ask(Order("round", "", {"number": -2}), "greedy")
+    assert jobs._lanes["views"].turns.waiting("greedy") == queue.MOST_EACH
+    jobs.ask(Order("round", "", {"number": -1}), "modest")
 
 
 @examples(60)
@@ -431,7 +431,7 @@ def test_many_who_say_little_starve_nobody(site: httpx.Client) -> None:
 
 def test_a_head_must_come_in_time(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that never asks anything would be held for ever."""
-    monkeypatch.setattr(gate, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
     with visiting(Settings(str(place))) as client:
         silent, dribbling = connect(client), connect(client, b"GET / HTTP/1.1\r\n")
         second = connect(
@@ -459,8 +459,8 @@ def _read_to_the_end(one: socket.socket) -> None:
 
 def test_who_has_most_connections_loses_the_idle_ones(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All connections of the server would belong to one client."""
-    monkeypatch.setattr(gate, "MOST_CONNECTIONS", 8)
-    monkeypatch.setattr(gate, "MOST_EACH", 100)
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(connections, "MOST_EACH", 100)
     with visiting(Settings(str(place))) as client:
         slow = [connect(client, b"GET") for _ in range(30)]
         assert client.get("/").status_code == 200
@@ -489,7 +489,7 @@ def test_a_body_must_come_in_time(
     place: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: float, said: str
 ) -> None:
     """An upload would take its place for as long as somebody cares to send a byte now and then."""
-    monkeypatch.setattr(guard if name == "UPLOAD_SECONDS" else bodies, name, value)
+    monkeypatch.setattr(security if name == "UPLOAD_SECONDS" else bodies, name, value)
     with visiting(Settings(str(place))) as client, stalled_upload(client) as slow:
         answer = b""
         while piece := slow.recv(4096):
@@ -514,7 +514,7 @@ def test_one_client_cannot_take_all_threads(place: Path, monkeypatch: pytest.Mon
         raise hero.InputError(hero.errors.Problem("E403", "no"))
 
     with visiting(Settings(str(place))) as client:
-        monkeypatch.setattr("hero_eval.web.snapshot.Shelf.now", slow)
+        monkeypatch.setattr("hero_eval.web.snapshot.LatestSnapshot.now", slow)
         with ThreadPoolExecutor(30) as pool:
             codes = list(
                 pool.map(lambda _: httpx.get(f"{client.base_url}api/v1/store", timeout=60).status_code, range(60))
@@ -585,7 +585,7 @@ def test_a_browser_shows_the_token_of_a_form_to_the_api(calm: httpx.Client) -> N
 
 def test_who_is_logged_in_needs_more_than_the_cookie(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cookie travels by itself; a token must be shown."""
-    monkeypatch.setattr(Work, "_start", lambda *_: None)
+    monkeypatch.setattr(JobQueue, "_start", lambda *_: None)
     with visiting(Settings(str(place), token=TOKEN)) as client:
         token = FORM_TOKEN.findall(client.get("/login").text)[0]
         client.post("/login", data={"form_token": token, "token": TOKEN, "next": "/"})
@@ -635,8 +635,8 @@ def test_only_the_proxy_is_believed(place: Path, proxies: tuple[str, ...], is_be
     seen = []
     told = {"x-forwarded-proto": "https", "x-forwarded-for": "203.0.113.9"}
     patch = pytest.MonkeyPatch()
-    real = guard.client_of
-    patch.setattr(guard, "client_of", lambda scope: seen.append(real(scope)) or real(scope))
+    real = security.client_of
+    patch.setattr(security, "client_of", lambda scope: seen.append(real(scope)) or real(scope))
     with visiting(Settings(str(place), proxies=proxies)) as client:
         answer = client.get("/", headers=told)
     patch.undo()

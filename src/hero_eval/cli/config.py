@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hero_eval.cli.exit_codes import GuardedGroup, guarded
+from hero_eval.cli.exit_codes import ExitCodeGroup, with_exit_codes
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.name_lists import joined
 
@@ -28,11 +28,11 @@ _HISTORY = {"question": str, "models": list, "since": str, "before": str}
 ESTIMATING = ("estimate", "compare", "winrate", "moderation")
 
 
-class ConfiguredGroup(GuardedGroup):
+class ConfiguredGroup(ExitCodeGroup):
     """All commands, with the defaults that a file gives them."""
 
     def invoke(self, ctx: Any) -> Any:
-        with guarded():
+        with with_exit_codes():
             if ctx.default_map is None:
                 ctx.default_map = defaults_for(self.commands)
         return super().invoke(ctx)

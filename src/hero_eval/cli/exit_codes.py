@@ -25,16 +25,16 @@ READER_GONE = 141
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-class GuardedGroup(TyperGroup):
-    """All commands, run under `guarded`."""
+class ExitCodeGroup(TyperGroup):
+    """All commands, run under `with_exit_codes`."""
 
     def invoke(self, ctx: Any) -> Any:
-        with guarded():
+        with with_exit_codes():
             return super().invoke(ctx)
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def with_exit_codes() -> Iterator[None]:
     """Turn what may be expected to go wrong into a message and an exit code; let bugs through."""
     try:
         try:

@@ -21,8 +21,10 @@ from hero_eval.estimation.curves import standard_quantile
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import gather_rounds, prepare
 from hero_eval.estimation.requirements import require
+from hero_eval.estimation.shared_fits import FirstPlay, play_order, started_from
 from hero_eval.labelers.fitting import fit_with
 from hero_eval.labelers.reliability import Reliability
+from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
@@ -176,9 +178,15 @@ def replay(
     em: EMOptions | None = None,
     shrinkage: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    share: bool = False,
 ) -> Played:
-    """Play the rounds at the positions `played` by these methods; rounds without gold are history only."""
+    """Play the rounds at the positions `played` by these methods; rounds without gold are history only.
+
+    `share`: plays start from the first one's fits (`shared_fits`), which is quicker and near enough to choose by.
+    """
     names = distinct_names(rounds)
+    shared = SharedFits() if share else None
     plays: list[Play] = []
     drift: list[RoundDrift] = []
     skipped: dict[str, dict[str, str]] = {}
@@ -186,8 +194,12 @@ def replay(
     for number, position in enumerate(played):
         seen = [gold_seen(rounds[position], classes, quantity) for quantity in quantities]
         others = tuple(one for place, one in enumerate(rounds) if place != position)
-        history = fit_with(others, em or EMOptions(), classes, shrinkage=shrinkage)
+        warm = None if shared is None else shared.history
+        history = fit_with(others, em or EMOptions(), classes, shrinkage=shrinkage, warm=warm)
+        if shared is not None and shared.history is None:
+            shared.history = history
         current = rounds[position].without_gold()
+        order = play_order(len(rounds), position)
         for step, name in enumerate(methods):
             if progress is not None:
                 progress(number * len(methods) + step, total)
@@ -195,7 +207,10 @@ def replay(
                 if name == HISTORY_MEAN:
                     plays += _history_means(others, classes, quantities, seen, names[position], options.level)
                     continue
-                estimates, moved = _one(current, history, quantities, seen, options_of(name, options))
+                analysis = analyze([current], history, options_of(name, options))
+                if shared is not None:
+                    analysis = shared.analysis(analysis, order)
+                estimates, moved = _one(analysis, quantities, seen)
             except HeroError as error:
                 if not (error.exit_code == 3 or error.code in ("E206", "E211")):
                     raise
@@ -208,6 +223,29 @@ def replay(
     if progress is not None:
         progress(total, total)
     return Played(tuple(plays), tuple(drift), skipped)
+
+
+class SharedFits:
+    """What plays hand on to later ones: history's reliabilities, and for each method the first play's levels."""
+
+    def __init__(self) -> None:
+        self.history: Reliability | None = None
+        self._first: dict[str, FirstPlay] = {}
+
+    def analysis(self, analysis: Analysis, order: tuple[int, ...]) -> Analysis:
+        """The same, fitted from the first play where there was one; else it is the first."""
+        question = analysis.question
+        (current,) = question.currents
+        evidence, name = current.evidence, question.method.name
+        if not isinstance(evidence, JointEvidence):
+            return analysis
+        if name in self._first:
+            warm = replace(current, evidence=started_from(self._first[name], evidence, order))
+            return replace(analysis, question=replace(question, currents=(warm,)))
+        levels = analysis.fits[0].levels
+        if levels is not None:
+            self._first[name] = FirstPlay(evidence, levels, order)
+        return analysis
 
 
 def analyze(currents: Sequence[Round], history: PastRounds, options: Options) -> Analysis:
@@ -251,9 +289,8 @@ def play_of(name: str, method: str, estimate: Estimate, seen: Seen) -> Play:
 
 
 def _one(
-    current: Round, history: Reliability, quantities: Sequence[Quantity], seen: Sequence[Seen], options: Options
+    analysis: Analysis, quantities: Sequence[Quantity], seen: Sequence[Seen]
 ) -> tuple[list[Estimate], RoundDrift | None]:
-    analysis = analyze([current], history, options)
     estimates = [analysis.estimate("rate", one.what, one.contrast, bounds=one.bounds) for one in quantities]
     return estimates, _drift_of(analysis.fits[0], estimates[0], quantities[0], seen[0])
 

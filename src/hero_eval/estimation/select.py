@@ -108,7 +108,7 @@ def _by_backtest(rounds: RoundSet, played: Sequence[int], options: Options) -> M
     quantities = [Quantity(f"rate of {name!r}", each[k]) for k, name in enumerate(classes)]
     if len(classes) == 2:
         quantities = quantities[1:]
-    found = replay(past, played, classes, quantities, methods, options, rounds.em, rounds.shrinkage)
+    found = replay(past, played, classes, quantities, methods, options, rounds.em, rounds.shrinkage, share=True)
     name, why = choose_by_plays(found.plays, methods)
     shown = told_figures(found.plays, methods)
     cap = f", of {len(past)} those with most gold," if len(past) > len(played) else ""

@@ -29,6 +29,7 @@ from hero_eval.model.hero3.current_rates import (
 )
 from hero_eval.model.hero3.drift import gold_contradiction
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.humps import hump_rates
 from hero_eval.model.hero3.level_selection import CONTRADICTED, choose_levels
 from hero_eval.model.hero3.shape import RoundRows
 from hero_eval.model.history import fit_without_gold
@@ -96,7 +97,7 @@ def _fitted(evidence: JointEvidence) -> tuple[FittedRound, Said]:
         return found, said
     rounds = (*evidence.past, evidence.current)
     rates = [fit_without_gold(one, evidence.n_classes, evidence.em).latent.class_weights() for one in rounds]
-    return replace(found, split=learn_split(found.fit, np.stack(rates))), said
+    return replace(found, split=learn_split(found.fit, np.stack(rates), hump_rates(found.fit))), said
 
 
 def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:

@@ -15,7 +15,7 @@ from hero_eval.methods.hero3 import fitted_levels
 from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.hero3.fit import LevelFit
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.model.prediction_powered import Powered, left_out, powered_mean
 from hero_eval.model.rates import EDGE_ITEMS, edge_point
 
@@ -23,20 +23,24 @@ LEAST_GOLD = 2
 """The variance of fewer is not to be had."""
 
 
-def predictions(levels: LevelFit, n_history: int) -> tuple[Floats, Ints]:
-    """Class shares (n, K) of every current item by its labels and the other items' gold, and its gold (n,)."""
+def predictions(levels: LevelFit, n_history: int, weight: Floats) -> tuple[Floats, Ints]:
+    """Class shares (n, K) of every current item by its labels and the other items' gold, and its gold (n,).
+
+    weight (n,): what each item counts for in their mean, from which the shares of items with gold are measured.
+    """
     rows = levels.rows
     shares = levels.shares.copy()
     where = rows.known & rows.is_current
-    shares[where] = left_out(levels, where)
     here = rows.patterns.row_of_item[n_history:]
+    shares[where] = left_out(levels, where, sum_by(here, weight, len(shares)))
     return shares[here], rows.patterns.gold[here]
 
 
 def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     """The prediction-powered rates by a fit of HERO-3's model."""
-    foreseen, gold = predictions(levels, evidence.n_history)
-    return powered_mean(foreseen, gold, evidence.unrouted.item_weight, evidence.current.item_weight)
+    weight = evidence.unrouted.item_weight
+    foreseen, gold = predictions(levels, evidence.n_history, weight)
+    return powered_mean(foreseen, gold, weight, evidence.current.item_weight)
 
 
 def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:

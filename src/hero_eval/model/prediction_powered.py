@@ -13,6 +13,11 @@ Newton step away from the fit of all (`left_out`), which is close to fitting ane
 class is known to be k; d_k = s_i(k) - sum_l f_l s_i(l) is what knowing that adds. Forgetting the gold y moves the
 parameters by -(H - sum_l f_l d_l d_l')^-1 d_y and log f_k by d_k' times that; in the K-space of M = D H^-1 D' it
 is -M (I - diag(f) M)^-1 e_y.
+
+A model that forgets a gold of class 1 expects less of class 1 everywhere. Compared with the mean prediction of a model
+that knows it, such an item would look as if labels had spoken against it: with few golds that alone hides half of what
+labels tell. So each prediction is measured from the mean of all items by the same model, the one without its gold
+(Zrnic and Candes, 2024, center every fold so); f_i - mean of f is then nought on average, given that model.
 Shapes: n items, K classes, P rows, m rows with gold.
 """
 
@@ -91,9 +96,13 @@ def tuned_power(seen: Floats, foreseen: Floats, part: Floats) -> float:
     return min(slope * max(0.0, 1.0 - CAUTION * rest / spread / slope**2), 1.0)
 
 
-def left_out(fit: LevelFit, where: Bools) -> Floats:
+def left_out(fit: LevelFit, where: Bools, average: Floats | None = None) -> Floats:
     """(m, K): the class shares of the rows `where`, all of which have gold, by their labels and every gold but one of
-    their own."""
+    their own.
+
+    With the weights of an average (P,) they are measured from it: the mean of blind shares moves, too, when a gold is
+    forgotten, and what it moves by is taken off again.
+    """
     rows = _some_rows(fit.rows, np.flatnonzero(where))
     n_classes, gold = rows.n_classes, rows.patterns.gold
     shares = np.maximum(replace(fit, rows=rows.blind()).shares, _LEAST_SHARE)
@@ -109,8 +118,22 @@ def left_out(fit: LevelFit, where: Bools) -> Floats:
     met = center @ met @ center.transpose(0, 2, 1)
     met *= _weight_each(fit.rows, where)[:, None, None]
     solvable = np.eye(n_classes) - shares[:, :, None] * met
-    move = np.einsum("mkl,ml->mk", met, np.linalg.solve(solvable, np.eye(n_classes)[gold][:, :, None])[:, :, 0])
-    return np.exp(log_softmax(np.log(shares) - np.clip(move, -_FARTHEST, _FARTHEST), axis=1))
+    known = np.linalg.solve(solvable, np.eye(n_classes)[gold][:, :, None])[:, :, 0]
+    move = np.einsum("mkl,ml->mk", met, known)
+    out: Floats = np.exp(log_softmax(np.log(shares) - np.clip(move, -_FARTHEST, _FARTHEST), axis=1))
+    if average is None:
+        return out
+    moved = np.einsum("ml,mlk->mk", known, center)[:, 1:] * _weight_each(fit.rows, where)[:, None]
+    lost = np.clip(np.einsum("mk,mkp->mp", moved, solved) @ _mean_slope(fit, average), -1.0, 1.0)  # by the mean
+    out += np.column_stack([-lost.sum(axis=1), lost])
+    return out
+
+
+def _mean_slope(fit: LevelFit, average: Floats) -> Floats:
+    """(p, K-1): the derivative by the parameters of the mean of all rows' shares [1:], by their labels alone."""
+    blind = replace(fit, rows=fit.rows.blind())
+    pull = (average / average.sum())[:, None, None] * np.eye(fit.rows.n_classes)[:, 1:]
+    return LevelInformation(blind).gradient(pull)
 
 
 def _some_rows(rows: RoundRows, at: Ints) -> RoundRows:

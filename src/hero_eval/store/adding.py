@@ -19,15 +19,14 @@ from hero_eval.io.values import BINARY_WORDS, count_of
 from hero_eval.round import Round
 from hero_eval.store import commits, delta
 from hero_eval.store import contents as packing
-from hero_eval.store.contents import Rows
+from hero_eval.store.contents import StoredRows
 from hero_eval.store.dates import date_of
 from hero_eval.store.digests import digest, row_digests
 from hero_eval.store.identity import Labeler, Resolved, labeler_rows, labelers_from, read_labelers, refuse_own_gold
 from hero_eval.store.identity import resolve as resolve_identities
 from hero_eval.store.log import Entry, Log, checked_name, commit
 from hero_eval.store.reading import ReadableStore
-from hero_eval.store.records import Record, Sum, knowledge, with_options
-from hero_eval.store.records import Source as TableThen
+from hero_eval.store.records import Record, Sum, TableVersion, knowledge, with_options
 from hero_eval.store.sources import Incoming, raise_problems
 
 DEFAULT_QUESTION = "main"
@@ -62,7 +61,7 @@ class About:
 class Plan:
     """A change that was checked against one version of the store and can be written."""
 
-    fresh: Rows
+    fresh: StoredRows
     """What the store does not have yet."""
     read: Contents
     """The whole round as it will be."""
@@ -81,7 +80,7 @@ class Written:
     batch: str
     columns: list[list[str]]
     sums: Mapping[str, Sum]
-    tables: Mapping[str, TableThen]
+    tables: Mapping[str, TableVersion]
 
 
 def add_round(
@@ -194,7 +193,7 @@ def _write_batch(store: ReadableStore, plan: Plan, name: str) -> Written:
     sums, then = {}, {}
     for table, rows in tables.items():
         identity = str(delta.open_table(store.place, table).metadata().id)
-        then[table] = TableThen(identity, commits.append(store.place, table, rows))
+        then[table] = TableVersion(identity, commits.append(store.place, table, rows))
         sums[table] = Sum(rows.num_rows, digest(row_digests(table, rows)))
     return Written(batch, columns, sums, then)
 
@@ -219,7 +218,7 @@ def options_for(
     return with_options(options, knows)
 
 
-def _as_it_is(given: Incoming, options: ReadOptions, about: About) -> tuple[Rows, Contents] | None:
+def _as_it_is(given: Incoming, options: ReadOptions, about: About) -> tuple[StoredRows, Contents] | None:
     """The rows of a `Round` that comes as it is: it was read before. None if it must be read with something else."""
     known = given.round
     if known is None or about.old is not None:
@@ -230,7 +229,7 @@ def _as_it_is(given: Incoming, options: ReadOptions, about: About) -> tuple[Rows
     return replace(rows, gold=packing.with_sources(rows.gold, about.gold_source)), replace(known, name=about.name)
 
 
-def _rows_that_came(sources: InputTables, options: ReadOptions, about: About) -> tuple[Rows, Contents | None]:
+def _rows_that_came(sources: InputTables, options: ReadOptions, about: About) -> tuple[StoredRows, Contents | None]:
     """The rows that came, and the round that they make if they hold labels.
 
     Late gold may be for items whose labels only the store has, so it is not held against the labels that came with it.
@@ -266,7 +265,7 @@ def _check_columns(sources: InputTables, options: ReadOptions) -> None:
         raise InputError(problems)
 
 
-def _renamed(rows: Rows, resolved: Resolved) -> Rows:
+def _renamed(rows: StoredRows, resolved: Resolved) -> StoredRows:
     """The labels under the labelers' names in the store."""
     import pyarrow as pa
 

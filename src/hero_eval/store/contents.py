@@ -27,7 +27,7 @@ _EXACT = 2**53  # above this a float no longer names one integer
 
 
 @dataclass(frozen=True)
-class Rows:
+class StoredRows:
     """The tables of a round, or of a part of it, as pyarrow tables of text (items: as they are)."""
 
     labels: Any
@@ -39,16 +39,16 @@ class Rows:
         return not (self.labels.num_rows or self.gold.num_rows or self.items.num_rows)
 
 
-def no_rows() -> Rows:
+def no_rows() -> StoredRows:
     import pyarrow as pa
 
     def empty(*names: str) -> Any:
         return pa.table({name: pa.array([], pa.string()) for name in names})
 
-    return Rows(empty("item", "labeler", "label"), empty("item", "gold", "source"), empty("item"))
+    return StoredRows(empty("item", "labeler", "label"), empty("item", "gold", "source"), empty("item"))
 
 
-def rows_of_contents(contents: Contents) -> Rows:
+def rows_of_contents(contents: Contents) -> StoredRows:
     """The labelled items of a round that was read."""
     import pyarrow as pa
 
@@ -67,7 +67,7 @@ def rows_of_contents(contents: Contents) -> Rows:
     items = {"item": ids, **contents.columns}
     if contents.weight is not None:
         items["weight"] = pa.array(contents.weight)
-    return Rows(pa.table(labels), pa.table(gold), pa.table(items if len(items) > 1 else {"item": ids[:0]}))
+    return StoredRows(pa.table(labels), pa.table(gold), pa.table(items if len(items) > 1 else {"item": ids[:0]}))
 
 
 def _decode(codes: Any, texts: Any) -> Any:
@@ -76,7 +76,7 @@ def _decode(codes: Any, texts: Any) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), texts).dictionary_decode()
 
 
-def rows_aside(sources: InputTables, options: ReadOptions, contents: Contents | None) -> Rows:
+def rows_aside(sources: InputTables, options: ReadOptions, contents: Contents | None) -> StoredRows:
     """Gold and items of what has no labels here: late gold for a stored round, or items that wait for labels."""
     import pyarrow as pa
 
@@ -100,7 +100,7 @@ def rows_aside(sources: InputTables, options: ReadOptions, contents: Contents | 
         else:
             others = {key: of for key, of in named.columns.items() if key not in ("item", "gold")}
             parts["items"] = pa.table({**columns, **{key: take(of, away) for key, of in others.items()}})
-    return Rows(none.labels, parts["gold"], parts["items"])
+    return StoredRows(none.labels, parts["gold"], parts["items"])
 
 
 def _id_column(column: Any) -> Any:
@@ -152,11 +152,11 @@ def _positions(ids: Any, among: Any) -> Any:
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
 
-def put_together(parts: Sequence[Rows], where: str) -> Rows:
+def put_together(parts: Sequence[StoredRows], where: str) -> StoredRows:
     """Several parts of a round as one. Items described in several parts are one; E114 if they contradict each other."""
     import pyarrow as pa
 
-    return Rows(
+    return StoredRows(
         pa.concat_tables([part.labels for part in parts]),
         pa.concat_tables([part.gold for part in parts]),
         items_together([part.items for part in parts if part.items.num_rows], where),
@@ -208,13 +208,13 @@ def _stacked(tables: Sequence[Any], name: str) -> Any:
     return pa.chunked_array([chunk for table in tables for chunk in part(table).chunks], kind)
 
 
-def checked(rows: Rows, options: ReadOptions, where: str) -> Contents:
+def checked(rows: StoredRows, options: ReadOptions, where: str) -> Contents:
     """The round that these rows make; InputError with all that contradicts itself."""
     return parse_round(as_sources(rows, where), replace(options, spelling=False))
 
 
-def as_sources(rows: Rows, where: str) -> InputTables:
-    """Rows as the tables that a round is read from."""
+def as_sources(rows: StoredRows, where: str) -> InputTables:
+    """StoredRows as the tables that a round is read from."""
 
     def source(name: str, table: Any) -> InputTable | None:
         return InputTable(f"{where}, {name},", table, "files") if table.num_rows else None
@@ -224,13 +224,13 @@ def as_sources(rows: Rows, where: str) -> InputTables:
     return InputTables(labels, source("gold", gold), source("items", rows.items), frozenset(), ())
 
 
-def new_rows(late: Rows, old: Rows, values: Sequence[str]) -> Rows:
+def new_rows(late: StoredRows, old: StoredRows, values: Sequence[str]) -> StoredRows:
     """What the late rows add, in the spelling of the whole round."""
     labels = _without(_spelled(late.labels, "label", values), old.labels, ["item", "labeler"])
     gold = _without(_spelled(late.gold, "gold", values), old.gold, ["item"])
     same = set(late.items.column_names) <= set(old.items.column_names)
     items = _without(late.items, old.items, ["item"]) if same else late.items
-    return Rows(labels, gold, items)
+    return StoredRows(labels, gold, items)
 
 
 def _spelled(table: Any, column: str, values: Sequence[str]) -> Any:
@@ -266,7 +266,7 @@ def _without(table: Any, old: Any, keys: list[str]) -> Any:
 # Into the store
 
 
-def data_tables(rows: Rows, name: str, batch: str) -> tuple[dict[str, Any], list[list[str]]]:
+def data_tables(rows: StoredRows, name: str, batch: str) -> tuple[dict[str, Any], list[list[str]]]:
     """The rows as the store's tables, and the item columns with their types."""
     import pyarrow as pa
 

@@ -44,7 +44,7 @@ class StoredOptions(RateOptions, total=False):
 
 
 @dataclass(frozen=True)
-class Asked:
+class StoredQuestion:
     """A question to the store: what `reproduce` needs to ask again."""
 
     command: str
@@ -61,7 +61,7 @@ class Asked:
         return dict(plain(out))
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Asked:
+    def from_dict(cls, saved: Mapping[str, Any]) -> StoredQuestion:
         chosen: dict[str, Any] = {
             key: tuple(of) if isinstance(of, list) else of for key, of in saved["history"].items()
         }
@@ -74,7 +74,7 @@ class Recorded:
 
     estimate: str
     """The id under which it is saved: the same for the same question to the same version."""
-    asked: Asked
+    asked: StoredQuestion
     store_version: int
     question: str
     history: tuple[str, ...]
@@ -94,7 +94,7 @@ def make_and_save(store: ReadableStore, round: str, command: str, options: Mappi
     return recorded
 
 
-def asked_of(command: str, round: str, options: Mapping[str, Any]) -> Asked:
+def asked_of(command: str, round: str, options: Mapping[str, Any]) -> StoredQuestion:
     """The question in the arguments of a call."""
     if command not in COMMANDS:
         raise wrong("E201", f"command is {command!r}. Known: {', '.join(COMMANDS)}")
@@ -102,10 +102,12 @@ def asked_of(command: str, round: str, options: Mapping[str, Any]) -> Asked:
     chosen = options.get("history") or History()
     if not isinstance(chosen, History):
         raise wrong("E201", f"history is {chosen!r}. It is a History: hero_eval.History(models=('v6',))")
-    return Asked(command, round, options.get("other"), chosen, rest)
+    return StoredQuestion(command, round, options.get("other"), chosen, rest)
 
 
-def make(store: ReadableStore, asked: Asked, progress: Progress | None = None, version: int | None = None) -> Recorded:
+def make(
+    store: ReadableStore, asked: StoredQuestion, progress: Progress | None = None, version: int | None = None
+) -> Recorded:
     """The answer from the store as it is, or as it was at a version."""
     log = store.log()
     then = ReadableStore(store.place, log.version if version is None else version)
@@ -144,12 +146,14 @@ def make(store: ReadableStore, asked: Asked, progress: Progress | None = None, v
     )
 
 
-def _id(asked: Asked, told: Mapping[str, Any]) -> str:
+def _id(asked: StoredQuestion, told: Mapping[str, Any]) -> str:
     text = json.dumps([asked.to_dict(), plain(told)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _answer(then: ReadableStore, asked: Asked, current: Entry, past: Sequence[Entry], progress: Progress | None) -> Any:
+def _answer(
+    then: ReadableStore, asked: StoredQuestion, current: Entry, past: Sequence[Entry], progress: Progress | None
+) -> Any:
     import hero_eval as hero
 
     options = {key: value for key, value in asked.options.items() if key not in _READING and value is not None}
@@ -239,7 +243,7 @@ def reproduce(store: ReadableStore, estimate: str, progress: Progress | None = N
     """Ask again as it was asked then, of the store as it was then; E408 with what differs."""
     row = find(store, estimate)
     try:
-        asked = Asked.from_dict(json.loads(row["options"]))
+        asked = StoredQuestion.from_dict(json.loads(row["options"]))
     except (ValueError, KeyError, TypeError) as error:
         raise wrong("E406", f"{store.path}: the record of estimate {row['estimate']} is damaged ({error}).") from error
     again = make(store, asked, progress, version=row["store_version"])

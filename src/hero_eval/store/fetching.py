@@ -18,10 +18,10 @@ from hero_eval.io.arrays import take
 from hero_eval.io.validate import Contents
 from hero_eval.store import contents as packing
 from hero_eval.store import delta
-from hero_eval.store.contents import Rows
+from hero_eval.store.contents import StoredRows
 from hero_eval.store.digests import COLUMNS, digest, row_digests
 from hero_eval.store.log import Entry
-from hero_eval.store.records import Source, Sum, from_json, recalled
+from hero_eval.store.records import Sum, TableVersion, from_json, recalled
 from hero_eval.store.schemas import schema
 
 ROWS_AT_ONCE = 2_000_000
@@ -121,7 +121,7 @@ def _files_with(place: delta.Place, name: str, wanted: Sequence[str]) -> list[de
 
 def check_tables(place: delta.Place, entries: Sequence[Entry]) -> None:
     """E406 unless the tables are those that held the rounds, and hold what they held then."""
-    said: dict[str, list[tuple[Source, Entry]]] = {}
+    said: dict[str, list[tuple[TableVersion, Entry]]] = {}
     for entry in entries:
         for name, source in entry.bound.tables.items():
             said.setdefault(name, []).append((source, entry))
@@ -175,10 +175,10 @@ class Stock:
     place: delta.Place
     loaded: Mapping[str, Loaded]
 
-    def rows(self, entry: Entry) -> Rows:
+    def rows(self, entry: Entry) -> StoredRows:
         """All that is stored of a round; E406 if it is less than the log says."""
         labels, gold = (_as_text(self.loaded[name].part(entry.batches)) for name in ("labels", "gold"))
-        whole = Rows(labels, gold, self._items(entry))
+        whole = StoredRows(labels, gold, self._items(entry))
         for name, count in (("labels", entry.labels), ("gold", entry.gold)):
             found = getattr(whole, name).num_rows
             if found < count:

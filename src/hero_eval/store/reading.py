@@ -12,7 +12,7 @@ from hero_eval.io.validate import parse_round
 from hero_eval.round import Round
 from hero_eval.store import contents as packing
 from hero_eval.store import delta
-from hero_eval.store.contents import Rows
+from hero_eval.store.contents import StoredRows
 from hero_eval.store.fetching import Codes, check_tables, in_parts, stock
 from hero_eval.store.identity import check_labelers
 from hero_eval.store.log import Entry, Log, batches_of, read_log
@@ -263,7 +263,7 @@ class ReadableStore:
         check_labelers(self.place, live, found)
         return sorted((row for of in found.values() for row in of), key=lambda one: (order[one["batch"]], one["name"]))
 
-    def rows(self, entry: Entry) -> Rows:
+    def rows(self, entry: Entry) -> StoredRows:
         """All that is stored of a round, as tables.
 
         Parameters
@@ -273,7 +273,7 @@ class ReadableStore:
 
         Returns
         -------
-        Rows
+        StoredRows
 
         Raises
         ------

@@ -35,7 +35,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Source:
+class TableVersion:
     """Which table held a round's rows, and at which version it did."""
 
     id: str
@@ -48,7 +48,7 @@ class Record:
 
     batches: Mapping[str, Mapping[str, Sum]] = field(default_factory=dict)
     """For each batch and table what is there; a batch that is not named here was written before there were records."""
-    tables: Mapping[str, Source] = field(default_factory=dict)
+    tables: Mapping[str, TableVersion] = field(default_factory=dict)
     knows: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the round, as JSON has them; see `knowledge`."""
     dated: str | None = None
@@ -80,7 +80,7 @@ class Record:
             said = json.loads(text)
             return cls(
                 {batch: {table: Sum(*one) for table, one in of.items()} for batch, of in said["batches"].items()},
-                {table: Source(*one) for table, one in said["tables"].items()},
+                {table: TableVersion(*one) for table, one in said["tables"].items()},
                 said["knows"],
                 said["dated"],
                 None if said["added"] is None else datetime.date.fromisoformat(said["added"]),

@@ -12,17 +12,17 @@ from fastapi.responses import JSONResponse
 from hero_eval import __version__
 from hero_eval.errors import Problem, wrong
 from hero_eval.store.log import Entry
-from hero_eval.web import api_schemas as shapes
+from hero_eval.web import api_schemas as schemas
 from hero_eval.web.forms import BoundedForms, about_from
 from hero_eval.web.http_errors import error_document, problem_document, without_paths
 from hero_eval.web.queue import Job, Order
 from hero_eval.web.security import client_of
-from hero_eval.web.service import Answer, Choice, Desk, models_at_first, question_of
+from hero_eval.web.service import Answer, RoundOptions, Service, models_at_first, question_of
 from hero_eval.web.snapshot import Snapshot
 from hero_eval.web.uploads import Upload
 
 REFUSED: dict[int | str, dict[str, Any]] = {
-    status: {"model": shapes.ErrorOut, "description": what}
+    status: {"model": schemas.ErrorOut, "description": what}
     for status, what in {
         401: "the token is missing or wrong",
         403: "the request comes from another site",
@@ -36,7 +36,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
         503: "the store cannot be read or written",
     }.items()
 }
-LATER: dict[int | str, dict[str, Any]] = {202: {"model": shapes.JobOut, "description": "it is being worked out"}}
+LATER: dict[int | str, dict[str, Any]] = {202: {"model": schemas.JobOut, "description": "it is being worked out"}}
 
 router = APIRouter(prefix="/api/v1", responses=REFUSED, route_class=BoundedForms)
 
@@ -50,8 +50,8 @@ Cluster = Annotated[str | None, Query(description="A column whose equal values b
 Id = Annotated[str, Query(max_length=100)]
 
 
-def desk_of(request: Request) -> Desk:
-    found: Desk = request.app.state.desk
+def service_of(request: Request) -> Service:
+    found: Service = request.app.state.service
     return found
 
 
@@ -82,8 +82,8 @@ def round_document(now: Snapshot, row: Entry) -> dict[str, Any]:
 
 def round_page_document(now: Snapshot, name: str) -> dict[str, Any]:
     row = now.log.find(name)
-    who = tuple(shapes.LabelerIdentity.model_fields)
-    kept = tuple(shapes.RecordOut.model_fields)
+    who = tuple(schemas.LabelerIdentity.model_fields)
+    kept = tuple(schemas.RecordOut.model_fields)
     return round_document(now, row) | {
         "classes": list(row.classes) if row.classes else None,
         "positive": row.positive,
@@ -97,10 +97,10 @@ def round_page_document(now: Snapshot, name: str) -> dict[str, Any]:
     }
 
 
-@router.get("/store", response_model=shapes.StoreOut)
+@router.get("/store", response_model=schemas.StoreOut)
 def store(request: Request) -> Any:
     """The store as a whole."""
-    now = desk_of(request).shelf.now()
+    now = service_of(request).latest.now()
     rows = now.rounds()
     return {
         "version": now.version,
@@ -111,20 +111,20 @@ def store(request: Request) -> Any:
     }
 
 
-@router.get("/rounds", response_model=shapes.RoundsOut)
+@router.get("/rounds", response_model=schemas.RoundsOut)
 def rounds(request: Request, question: Question = None) -> Any:
     """The rounds, oldest first, each with its recorded number if that still holds."""
-    now = desk_of(request).shelf.now()
+    now = service_of(request).latest.now()
     if question is not None:
         question_of(now, question)
     listed = [round_document(now, row) for row in now.rounds(question)]
     return {"store_version": now.version, "questions": now.questions, "rounds": listed}
 
 
-@router.get("/round", response_model=shapes.RoundPageOut)
+@router.get("/round", response_model=schemas.RoundPageOut)
 def round_(request: Request, name: Name) -> Any:
     """What the store knows of a round."""
-    return round_page_document(desk_of(request).shelf.now(), name)
+    return round_page_document(service_of(request).latest.now(), name)
 
 
 def round_asked(
@@ -136,24 +136,26 @@ def round_asked(
     positive: Positive = None,
     cluster: Cluster = None,
 ) -> Order:
-    desk = desk_of(request)
-    return desk.round_order(desk.shelf.now(), name, Choice(method, tuple(covariates), level, positive, cluster))
+    service = service_of(request)
+    return service.round_order(
+        service.latest.now(), name, RoundOptions(method, tuple(covariates), level, positive, cluster)
+    )
 
 
-@router.get("/round/result", response_model=shapes.RoundResultOut, responses=LATER)
+@router.get("/round/result", response_model=schemas.RoundResultOut, responses=LATER)
 def round_result(request: Request, order: Annotated[Order, Depends(round_asked)]) -> Any:
     """The estimate of a round, with every method and its labelers, if it is worked out."""
-    return answered(desk_of(request).look(order))
+    return answered(service_of(request).look(order))
 
 
-@router.post("/round/result", response_model=shapes.RoundResultOut, responses=LATER)
+@router.post("/round/result", response_model=schemas.RoundResultOut, responses=LATER)
 def work_out_round(request: Request, order: Annotated[Order, Depends(round_asked)]) -> Any:
     """Have the estimate of a round worked out, and recorded if it is asked for at the usual level."""
     return started(request, order)
 
 
 def started(request: Request, order: Order) -> Any:
-    return answered(desk_of(request).start(order, client_of(request.scope)))
+    return answered(service_of(request).start(order, client_of(request.scope)))
 
 
 def models_asked(
@@ -165,19 +167,19 @@ def models_asked(
     positive: Positive = None,
     cluster: Cluster = None,
 ) -> Order:
-    desk = desk_of(request)
-    now = desk.shelf.now()
-    choice = Choice(level=level, positive=positive, cluster=cluster)
-    return desk.models_order(now, compared(now, question, round), baseline, choice)[0]
+    service = service_of(request)
+    now = service.latest.now()
+    choice = RoundOptions(level=level, positive=positive, cluster=cluster)
+    return service.models_order(now, compared(now, question, round), baseline, choice)[0]
 
 
-@router.get("/models", response_model=shapes.ModelsOut, responses=LATER)
+@router.get("/models", response_model=schemas.ModelsOut, responses=LATER)
 def models(request: Request, order: Annotated[Order, Depends(models_asked)]) -> Any:
     """Models compared, all by the same history, if that is worked out."""
-    return answered(desk_of(request).look(order))
+    return answered(service_of(request).look(order))
 
 
-@router.post("/models", response_model=shapes.ModelsOut, responses=LATER)
+@router.post("/models", response_model=schemas.ModelsOut, responses=LATER)
 def work_out_models(request: Request, order: Annotated[Order, Depends(models_asked)]) -> Any:
     """Have models compared."""
     return started(request, order)
@@ -199,18 +201,18 @@ def needed_question(now: Snapshot, question: str | None) -> str:
 
 
 def labelers_asked(request: Request, question: Question = None, level: Level = 0.95) -> Order:
-    desk = desk_of(request)
-    now = desk.shelf.now()
-    return desk.labelers_order(now, needed_question(now, question), level)
+    service = service_of(request)
+    now = service.latest.now()
+    return service.labelers_order(now, needed_question(now, question), level)
 
 
-@router.get("/labelers", response_model=shapes.LabelersOut, responses=LATER)
+@router.get("/labelers", response_model=schemas.LabelersOut, responses=LATER)
 def labelers(request: Request, order: Annotated[Order, Depends(labelers_asked)]) -> Any:
     """Every labeler round by round, and who drifts, if that is worked out."""
-    return answered(desk_of(request).look(order))
+    return answered(service_of(request).look(order))
 
 
-@router.post("/labelers", response_model=shapes.LabelersOut, responses=LATER)
+@router.post("/labelers", response_model=schemas.LabelersOut, responses=LATER)
 def work_out_labelers(request: Request, order: Annotated[Order, Depends(labelers_asked)]) -> Any:
     """Have it worked out how each labeler did round by round."""
     return started(request, order)
@@ -219,33 +221,33 @@ def work_out_labelers(request: Request, order: Annotated[Order, Depends(labelers
 def backtest_asked(
     request: Request, question: Question = None, level: Level = 0.95, positive: Positive = None
 ) -> Order:
-    desk = desk_of(request)
-    now = desk.shelf.now()
-    return desk.backtest_order(now, needed_question(now, question), level, positive)
+    service = service_of(request)
+    now = service.latest.now()
+    return service.backtest_order(now, needed_question(now, question), level, positive)
 
 
-@router.get("/backtest", response_model=shapes.BacktestOut, responses=LATER)
+@router.get("/backtest", response_model=schemas.BacktestOut, responses=LATER)
 def backtest(request: Request, order: Annotated[Order, Depends(backtest_asked)]) -> Any:
     """How far off each method would have been on past rounds, if that is worked out."""
-    return answered(desk_of(request).look(order))
+    return answered(service_of(request).look(order))
 
 
-@router.post("/backtest", response_model=shapes.BacktestOut, responses=LATER)
+@router.post("/backtest", response_model=schemas.BacktestOut, responses=LATER)
 def work_out_backtest(request: Request, order: Annotated[Order, Depends(backtest_asked)]) -> Any:
     """Have it worked out how far off each method would have been."""
     return started(request, order)
 
 
-@router.get("/jobs", response_model=shapes.JobsOut)
+@router.get("/jobs", response_model=schemas.JobsOut)
 def jobs(request: Request) -> Any:
     """Work that was asked for, the latest first."""
-    return {"jobs": [job_document(one) for one in desk_of(request).work.jobs()[:100]]}
+    return {"jobs": [job_document(one) for one in service_of(request).queue.jobs()[:100]]}
 
 
-@router.get("/job", response_model=shapes.JobOut)
+@router.get("/job", response_model=schemas.JobOut)
 def job(request: Request, id: Id) -> Any:
     """How far a piece of work is."""
-    found = desk_of(request).work.job(id)
+    found = service_of(request).queue.job(id)
     if found is None:
         raise wrong("E507", f"there is no work called {id!r}")
     return job_document(found)
@@ -254,13 +256,13 @@ def job(request: Request, id: Id) -> Any:
 @router.delete("/job", status_code=204, response_model=None)
 def stop(request: Request, id: Id) -> None:
     """Stop a piece of work, whether it waits or runs."""
-    desk = desk_of(request)
-    if desk.work.job(id) is None:
+    service = service_of(request)
+    if service.queue.job(id) is None:
         raise wrong("E507", f"there is no work called {id!r}")
-    desk.work.stop(id)
+    service.queue.stop(id)
 
 
-@router.post("/uploads", response_model=shapes.UploadOut, status_code=201)
+@router.post("/uploads", response_model=schemas.UploadOut, status_code=201)
 def upload(
     request: Request,
     file: Annotated[UploadFile, File(description="A table, or what a labeling tool exported.")],
@@ -291,30 +293,30 @@ def upload(
         "gold_source": gold_source,
     }
     about = about_from(said)
-    desk, client = desk_of(request), client_of(request.scope)
-    found = desk.uploads.take(file.filename, file.file, about, client)
+    service, client = service_of(request), client_of(request.scope)
+    found = service.uploads.take(file.filename, file.file, about, client)
     return {"id": found.id, "file": found.name, "bytes": found.size}
 
 
 def waiting_upload(request: Request, id: Id) -> Upload:
-    found = desk_of(request).uploads.find(id)
+    found = service_of(request).uploads.find(id)
     if found.is_added:
         raise wrong("E506", f"{found.name!r} was added to the store already")
     return found
 
 
-@router.get("/upload", response_model=shapes.PreviewOut, responses=LATER)
+@router.get("/upload", response_model=schemas.PreviewOut, responses=LATER)
 def preview(request: Request, upload: Annotated[Upload, Depends(waiting_upload)]) -> Any:
     """What a file holds, what adding it would do, and what stands in the way."""
-    desk = desk_of(request)
-    return previewed(desk.look(desk.preview_order(desk.shelf.now(), upload)))
+    service = service_of(request)
+    return previewed(service.look(service.preview_order(service.latest.now(), upload)))
 
 
-@router.post("/upload", response_model=shapes.PreviewOut, responses=LATER)
+@router.post("/upload", response_model=schemas.PreviewOut, responses=LATER)
 def look_again(request: Request, upload: Annotated[Upload, Depends(waiting_upload)]) -> Any:
     """Have a file read, and read again if the store has changed since."""
-    desk = desk_of(request)
-    return previewed(desk.start(desk.preview_order(desk.shelf.now(), upload), client_of(request.scope)))
+    service = service_of(request)
+    return previewed(service.start(service.preview_order(service.latest.now(), upload), client_of(request.scope)))
 
 
 def previewed(answer: Answer) -> Any:
@@ -327,15 +329,15 @@ def with_remedies(preview: Mapping[str, Any]) -> dict[str, Any]:
     return {**preview, "problems": problems}
 
 
-@router.post("/upload/confirm", response_model=shapes.AddedOut, responses=LATER)
+@router.post("/upload/confirm", response_model=schemas.AddedOut, responses=LATER)
 def confirm(request: Request, id: Id) -> Any:
     """Add it to the store."""
-    desk = desk_of(request)
-    return started(request, desk.add_order(desk.uploads.find(id)))
+    service = service_of(request)
+    return started(request, service.add_order(service.uploads.find(id)))
 
 
 @router.delete("/upload", status_code=204, response_model=None)
 def drop(request: Request, id: Id) -> None:
     """Throw it away, and stop whatever is done with it."""
-    desk = desk_of(request)
-    desk.drop(desk.uploads.find(id))
+    service = service_of(request)
+    service.drop(service.uploads.find(id))

@@ -11,11 +11,11 @@ Number = Annotated[float | None, Field(description="null: not known")]
 Level = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Shape(BaseModel):
+class ApiDocument(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ProblemOut(Shape):
+class ProblemOut(ApiDocument):
     code: str = Field(pattern=r"^E\d{3}$")
     message: str
     remedy: str
@@ -27,7 +27,7 @@ class ErrorOut(ProblemOut):
     problems: list[ProblemOut]
 
 
-class JobOut(Shape):
+class JobOut(ApiDocument):
     """Work in the background. Ask for it again until its state is done or failed."""
 
     id: str
@@ -42,11 +42,11 @@ class JobOut(Shape):
     error: ErrorOut | None = None
 
 
-class JobsOut(Shape):
+class JobsOut(ApiDocument):
     jobs: list[JobOut]
 
 
-class HeadlineOut(Shape):
+class HeadlineOut(ApiDocument):
     """A recorded number that still holds."""
 
     estimate: str
@@ -60,7 +60,7 @@ class HeadlineOut(Shape):
     doubts: list[str]
 
 
-class RoundOut(Shape):
+class RoundOut(ApiDocument):
     round: str
     question: str
     model: str | None
@@ -74,13 +74,13 @@ class RoundOut(Shape):
     headline: HeadlineOut | None
 
 
-class RoundsOut(Shape):
+class RoundsOut(ApiDocument):
     store_version: int
     questions: list[str]
     rounds: list[RoundOut]
 
 
-class StoreOut(Shape):
+class StoreOut(ApiDocument):
     version: int
     package: str
     rounds: int
@@ -90,7 +90,7 @@ class StoreOut(Shape):
     gold: int
 
 
-class LabelerIdentity(Shape):
+class LabelerIdentity(ApiDocument):
     labeler: str
     name: str
     kind: str | None
@@ -101,7 +101,7 @@ class LabelerIdentity(Shape):
     group: str | None
 
 
-class ChangeOut(Shape):
+class ChangeOut(ApiDocument):
     version: int
     action: str
     labels: int
@@ -109,7 +109,7 @@ class ChangeOut(Shape):
     written: datetime.datetime | None
 
 
-class RecordOut(Shape):
+class RecordOut(ApiDocument):
     estimate: str
     command: str
     store_version: int
@@ -126,7 +126,7 @@ class RoundPageOut(RoundOut):
     records: list[RecordOut]
 
 
-class EstimateOut(Shape):
+class EstimateOut(ApiDocument):
     target: str
     what: str
     value: Number
@@ -144,7 +144,7 @@ class EstimateOut(Shape):
     converged: bool
 
 
-class RowOut(Shape):
+class RowOut(ApiDocument):
     name: str
     value: Number
     low: Number
@@ -155,7 +155,7 @@ class RowOut(Shape):
     undecided: str
 
 
-class FindingOut(Shape):
+class FindingOut(ApiDocument):
     code: str
     severity: Literal["note", "warning"]
     message: str
@@ -164,17 +164,17 @@ class FindingOut(Shape):
     concerns: str
 
 
-class FactOut(Shape):
+class FactOut(ApiDocument):
     name: str
     what: str
 
 
-class WidthOut(Shape):
+class WidthOut(ApiDocument):
     sentence: str
     parts: list[dict[str, Any]]
 
 
-class RoundResultOut(Shape):
+class RoundResultOut(ApiDocument):
     round: str
     question: str
     store_version: int
@@ -194,13 +194,13 @@ class RoundResultOut(Shape):
     charts: dict[str, str]
 
 
-class GapOut(Shape):
+class GapOut(ApiDocument):
     value: Number
     low: Number
     high: Number
 
 
-class DoubtOut(Shape):
+class DoubtOut(ApiDocument):
     """A finding that leaves open which of two models is better."""
 
     code: str
@@ -219,7 +219,7 @@ class ModelOut(EstimateOut):
     history: list[str]
 
 
-class LeaderOut(Shape):
+class LeaderOut(ApiDocument):
     first: str
     second: str
     chance: Number
@@ -229,14 +229,14 @@ class LeaderOut(Shape):
     undecided: list[DoubtOut]
 
 
-class LeadersOut(Shape):
+class LeadersOut(ApiDocument):
     """The first and the second if high is good, and if low is."""
 
     high: LeaderOut | None
     low: LeaderOut | None
 
 
-class ModelsOut(Shape):
+class ModelsOut(ApiDocument):
     question: str
     store_version: int
     what: str
@@ -251,7 +251,7 @@ class ModelsOut(Shape):
     charts: dict[str, str]
 
 
-class PointOut(Shape):
+class PointOut(ApiDocument):
     round: str
     value: Number
     low: Number
@@ -259,24 +259,24 @@ class PointOut(Shape):
     gold: int
 
 
-class EndOut(Shape):
+class EndOut(ApiDocument):
     round: str
     value: Number
 
 
-class DriftOut(Shape):
+class DriftOut(ApiDocument):
     p_value: float
     lowest: EndOut
     highest: EndOut
 
 
-class ShareOut(Shape):
+class ShareOut(ApiDocument):
     what: str
     points: list[PointOut]
     drift: DriftOut | None
 
 
-class LabelerOut(Shape):
+class LabelerOut(ApiDocument):
     labeler: str
     kind: str | None
     model: str | None
@@ -289,7 +289,7 @@ class LabelerOut(Shape):
     shares: list[ShareOut]
 
 
-class LabelersOut(Shape):
+class LabelersOut(ApiDocument):
     question: str
     store_version: int
     level: float
@@ -301,7 +301,7 @@ class LabelersOut(Shape):
     charts: dict[str, str]
 
 
-class MethodOut(Shape):
+class MethodOut(ApiDocument):
     method: str
     n_rounds: int
     abs_error: Number
@@ -311,7 +311,7 @@ class MethodOut(Shape):
     score: Number
 
 
-class PlayOut(Shape):
+class PlayOut(ApiDocument):
     round: str
     method: str
     value: Number
@@ -327,12 +327,12 @@ class PlayOut(Shape):
     score: Number
 
 
-class BacktestDriftOut(Shape):
+class BacktestDriftOut(ApiDocument):
     common: Number
     own: Number
 
 
-class BacktestOut(Shape):
+class BacktestOut(ApiDocument):
     question: str
     store_version: int
     what: str
@@ -349,18 +349,18 @@ class BacktestOut(Shape):
     charts: dict[str, str]
 
 
-class DroppedOut(Shape):
+class DroppedOut(ApiDocument):
     reason: str
     count: int
 
 
-class SampleOut(Shape):
+class SampleOut(ApiDocument):
     item: str
     labeler: str
     label: str
 
 
-class HoldsOut(Shape):
+class HoldsOut(ApiDocument):
     tool: str
     why: str
     items: int
@@ -375,14 +375,14 @@ class HoldsOut(Shape):
     sample: list[SampleOut]
 
 
-class CountsOut(Shape):
+class CountsOut(ApiDocument):
     items: int
     labels: int
     gold: int
     labelers: int
 
 
-class AddedOut(Shape):
+class AddedOut(ApiDocument):
     round: str
     question: str
     model: str | None
@@ -395,7 +395,7 @@ class AddedOut(Shape):
     findings: list[FindingOut]
 
 
-class PreviewOut(Shape):
+class PreviewOut(ApiDocument):
     """What a file holds and what adding it would do; `problems` stand in the way."""
 
     file: str
@@ -406,7 +406,7 @@ class PreviewOut(Shape):
     ready: bool
 
 
-class UploadOut(Shape):
+class UploadOut(ApiDocument):
     id: str
     file: str
     bytes: int

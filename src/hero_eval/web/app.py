@@ -1,4 +1,4 @@
-"""The application: guard, pages, API, and what happens when something is wrong."""
+"""The application: security, pages, API, and what happens when something is wrong."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from starlette.routing import Match
 from hero_eval import __version__
 from hero_eval.errors import HeroError, Problem, wrong
 from hero_eval.web import api, download_pages, login_pages, pages, upload_pages, work_pages
-from hero_eval.web.error_pages import refuse
-from hero_eval.web.http_errors import hide
+from hero_eval.web.http_errors import error_response, hide
 from hero_eval.web.scratch import sweep
-from hero_eval.web.security import Guard
-from hero_eval.web.service import Desk
+from hero_eval.web.security import SecurityMiddleware
+from hero_eval.web.service import Service
 from hero_eval.web.settings import Settings, checked
 
 ASSETS = {
@@ -41,13 +40,13 @@ def create_app(settings: Settings) -> FastAPI:
     checked(settings)
     sweep()
     hide(settings.store)
-    desk = Desk(settings)
-    desk.shelf.now()
+    service = Service(settings)
+    service.latest.now()
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.close()
+        service.close()
 
     made = FastAPI(
         title="hero-eval",
@@ -59,8 +58,8 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=life,
     )
-    made.state.desk = desk
-    made.add_middleware(Guard, settings=settings, secret=desk.secret)
+    made.state.service = service
+    made.add_middleware(SecurityMiddleware, settings=settings, secret=service.secret)
     for room in ROOMS:
         made.include_router(room.router)
     made.add_api_route("/static/{name}", _asset, include_in_schema=False)
@@ -86,7 +85,7 @@ def _asset(name: str) -> Response:
 
 
 def _hero_error(request: Request, error: Any) -> Response:
-    return refuse(request.url.path, error.problems)
+    return error_response(request.url.path, error.problems)
 
 
 def _invalid(request: Request, error: Any) -> Response:
@@ -95,18 +94,18 @@ def _invalid(request: Request, error: Any) -> Response:
         Problem("E508", f"{'.'.join(str(part) for part in one['loc'][1:]) or 'the request'}: {one['msg']}"[:500])
         for one in error.errors()
     ]
-    return refuse(request.url.path, problems)
+    return error_response(request.url.path, problems)
 
 
 def _http_error(request: Request, error: Any) -> Response:
     path, status = request.url.path, error.status_code
     if status == 404:
-        return refuse(path, [Problem("E507", f"{path[:200]!r} has no page")])
+        return error_response(path, [Problem("E507", f"{path[:200]!r} has no page")])
     if status == 405:
         takes = ", ".join(_methods_of(request))
         problem = Problem("E507", f"{path[:200]!r} does not take {request.method[:20]}. It takes: {takes}")
-        return refuse(path, [problem], status, {"Allow": takes})
-    return refuse(path, [Problem("E508", str(error.detail)[:500])], 422 if status == 400 else status)
+        return error_response(path, [problem], status, {"Allow": takes})
+    return error_response(path, [Problem("E508", str(error.detail)[:500])], 422 if status == 400 else status)
 
 
 def _methods_of(request: Request) -> list[str]:

@@ -43,7 +43,7 @@ MOST_QUEUING_EACH = 64
 
 
 class Refused(HTTPException):
-    """Raised while a body is read; the guard knows why."""
+    """Raised while a body is read; the middleware of `security` knows why."""
 
     def __init__(self, problem: Problem, status: int) -> None:
         super().__init__(status, problem.message)

@@ -16,7 +16,7 @@ from hero_eval.errors import wrong
 from hero_eval.web import api
 from hero_eval.web.layout import Level, Name, Question
 from hero_eval.web.queue import Order
-from hero_eval.web.service import Choice
+from hero_eval.web.service import RoundOptions
 from hero_eval.web.snapshot import Snapshot
 
 router = APIRouter(include_in_schema=False)
@@ -38,26 +38,26 @@ def download(
     cluster: str = "",
 ) -> Response:
     """A file of something that is shown; back to its page if it is not worked out yet."""
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
+    service = api.service_of(request)
+    now = service.latest.now()
     if of == "rounds":
         return _attachment(file, _rounds_file(now, file), "rounds")
     order: Order
     if of == "round":
-        choice = Choice.written(method, covariates, level, positive, cluster)
-        order, back, stem = desk.round_order(now, name, choice), "/round", name
+        choice = RoundOptions.written(method, covariates, level, positive, cluster)
+        order, back, stem = service.round_order(now, name, choice), "/round", name
     elif of == "models":
-        choice = Choice(level=level, positive=positive or None, cluster=cluster or None)
-        order, _ = desk.models_order(now, api.compared(now, question, round), baseline, choice)
+        choice = RoundOptions(level=level, positive=positive or None, cluster=cluster or None)
+        order, _ = service.models_order(now, api.compared(now, question, round), baseline, choice)
         back, stem = "/models", "models"
     elif of in ("labelers", "backtest"):
         about = api.needed_question(now, question)
-        order, back, stem = desk.labelers_order(now, about, level), f"/{of}", of
+        order, back, stem = service.labelers_order(now, about, level), f"/{of}", of
         if of == "backtest":
-            order = desk.backtest_order(now, about, level, positive or None)
+            order = service.backtest_order(now, about, level, positive or None)
     else:
         raise wrong("E507", f"there is nothing called {of!r} to download")
-    answer = desk.look(order)
+    answer = service.look(order)
     answer.raise_failure()
     if not answer.is_there:
         kept = [(key, value) for key, value in request.query_params.multi_items() if key not in ("of", "file")]

@@ -1,14 +1,17 @@
-"""How an error is said over HTTP: a status, and a document with code, message and remedy."""
+"""How an error is said over HTTP: a status, and a page for people or a document with code, message and remedy."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from hero_eval import remedies
 from hero_eval.errors import HeroError, Problem
+from hero_eval.web.rendering import render
 
 STATUS = {
     "E401": 503,
@@ -37,6 +40,25 @@ STATUS = {
 """Codes whose status is not 422. Only what is wrong with the server or its store is 5xx."""
 
 UNPROCESSABLE = 422
+
+TITLES = {
+    401: "You need the token",
+    403: "Not from there",
+    404: "There is no such thing here",
+    405: "That cannot be done here",
+    408: "Too slow",
+    409: "That does not fit what is there",
+    413: "Too large",
+    415: "This kind of file is not taken",
+    422: "That does not work",
+    429: "Too much at once",
+    500: "Something broke",
+    503: "The store cannot answer",
+}
+
+CLOSE = {"Connection": "close"}
+MORE = {401: {"WWW-Authenticate": "Bearer"}, 408: CLOSE, 413: CLOSE, 429: {"Retry-After": "10", **CLOSE}}
+"""Headers by status; what is too large, too slow or too much is not read to its end."""
 
 
 def status_of(code: str) -> int:
@@ -76,3 +98,19 @@ def error_document(problems: Sequence[Problem]) -> dict[str, Any]:
 def failed(problems: Sequence[Problem]) -> HeroError:
     """An error to raise for work that failed in its process."""
     return HeroError(tuple(problems))
+
+
+def error_response(
+    path: str, problems: Sequence[Problem], status: int | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The answer to a request that cannot be served, in the form that its path deserves."""
+    code = status or status_of(problems[0].code)
+    headers = {**(headers or {}), **MORE.get(code, {})}
+    document = error_document(problems)
+    if path.startswith("/api/"):
+        return JSONResponse(document, code, headers)
+    return HTMLResponse(error_page(document, code), code, headers)
+
+
+def error_page(document: dict[str, Any], status: int) -> str:
+    return render("error.html", title=TITLES.get(status, "That does not work"), error=document, place="", here=None)

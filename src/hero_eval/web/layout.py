@@ -1,4 +1,4 @@
-"""What all pages share: the frame, a visitor's cookie, the token of forms, work in progress."""
+"""What all pages share: the layout, a visitor's cookie, the token of forms, work in progress."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from fastapi import Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval.errors import wrong
-from hero_eval.web import api
-from hero_eval.web import security as guard
+from hero_eval.web import api, security
 from hero_eval.web.http_errors import error_document
 from hero_eval.web.queue import Order
 from hero_eval.web.rendering import render
@@ -28,23 +27,23 @@ def page(
     request: Request, template: str, title: str, here: str | None = None, status: int = 200, **known: Any
 ) -> HTMLResponse:
     """A page of the site, with a visitor's cookie and the token for its forms."""
-    desk = api.desk_of(request)
-    visit = request.cookies.get(guard.VISIT_COOKIE) or secrets.token_urlsafe(24)
-    place = PurePosixPath(desk.settings.store).name or desk.settings.store
+    service = api.service_of(request)
+    visit = request.cookies.get(security.VISIT_COOKIE) or secrets.token_urlsafe(24)
+    place = PurePosixPath(service.settings.store).name or service.settings.store
     shown = render(
         template,
         title=title,
         here=here,
         place=place,
-        form_token=guard.form_token(desk.secret, visit),
-        can_leave=desk.settings.token is not None,
+        form_token=security.form_token(service.secret, visit),
+        can_leave=service.settings.token is not None,
         back=here_of(request),
-        starts="now" if guard.is_own_visit(request.headers) else "",
+        starts="now" if security.is_own_visit(request.headers) else "",
         **known,
     )
     response = HTMLResponse(shown, status)
-    if guard.VISIT_COOKIE not in request.cookies:
-        set_cookie(request, response, guard.VISIT_COOKIE, visit)
+    if security.VISIT_COOKIE not in request.cookies:
+        set_cookie(request, response, security.VISIT_COOKIE, visit)
     return response
 
 
@@ -56,7 +55,7 @@ def set_cookie(request: Request, response: Response, name: str, value: str, seco
 
 def is_over_tls(request: Request) -> bool:
     """Whether people come by https, to us or to the proxy before us."""
-    return request.url.scheme == "https" or api.desk_of(request).settings.is_over_tls
+    return request.url.scheme == "https" or api.service_of(request).settings.is_over_tls
 
 
 def here_of(request: Request) -> str:
@@ -66,8 +65,8 @@ def here_of(request: Request) -> str:
 
 def check_form(request: Request, given: str) -> None:
     """E503 unless the form is one of ours, shown to this visitor."""
-    visit = request.cookies.get(guard.VISIT_COOKIE, "")
-    if not visit or not guard.same(given, guard.form_token(api.desk_of(request).secret, visit)):
+    visit = request.cookies.get(security.VISIT_COOKIE, "")
+    if not visit or not security.same(given, security.form_token(api.service_of(request).secret, visit)):
         raise wrong("E503", "this form was not shown to you by this server, or the server was started anew since")
 
 
@@ -80,7 +79,7 @@ def progress(answer: Answer) -> dict[str, Any]:
 def started(request: Request, order: Order, token: str) -> Response:
     """Have it worked out, and show the page again: what every form that starts work does."""
     check_form(request, token)
-    api.desk_of(request).start(order, guard.client_of(request.scope))
+    api.service_of(request).start(order, security.client_of(request.scope))
     return RedirectResponse(here_of(request), 303)
 
 

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from hero_eval.errors import Problem
-from hero_eval.web import api
-from hero_eval.web import security as guard
+from hero_eval.web import api, security
 from hero_eval.web.forms import bounded_form
 from hero_eval.web.http_errors import error_document
 from hero_eval.web.layout import Text, check_form, local, page, set_cookie
@@ -29,13 +28,13 @@ async def log_in(request: Request) -> Response:
     async with bounded_form(request, files=0) as form:
         given, next, ours = (str(form.get(name) or "") for name in ("token", "next", "form_token"))
     check_form(request, ours)
-    token = api.desk_of(request).settings.token
-    if token is None or not guard.same(given.strip(), token):
+    token = api.service_of(request).settings.token
+    if token is None or not security.same(given.strip(), token):
         await asyncio.sleep(WAIT_AFTER_WRONG)
         error = error_document([Problem("E502", "the token is wrong")])
         return page(request, "login.html", "Log in", status=401, next=local(next), error=error)
     response = RedirectResponse(local(next or "/"), 303)
-    set_cookie(request, response, guard.LOGIN_COOKIE, guard.login_cookie(token))
+    set_cookie(request, response, security.LOGIN_COOKIE, security.login_cookie(token))
     return response
 
 
@@ -43,5 +42,5 @@ async def log_in(request: Request) -> Response:
 def log_out(request: Request, form_token: Text = "") -> Response:
     check_form(request, form_token)
     response = RedirectResponse("/login", 303)
-    response.delete_cookie(guard.LOGIN_COOKIE, path="/")
+    response.delete_cookie(security.LOGIN_COOKIE, path="/")
     return response

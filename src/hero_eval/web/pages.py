@@ -1,5 +1,5 @@
-"""The pages. Each view takes what is known from the shelf and renders; what is not known is worked out by a POST to the
-same address, which a form on the page sends."""
+"""The pages. Each view takes what is known from the latest snapshot and renders; what is not known is worked out by a
+POST to the same address, which a form on the page sends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hero_eval.web.layout import (
 from hero_eval.web.queue import Order
 from hero_eval.web.rendering import link
 from hero_eval.web.security import client_of
-from hero_eval.web.service import Choice, Desk, models_at_first, question_of
+from hero_eval.web.service import RoundOptions, Service, models_at_first, question_of
 from hero_eval.web.snapshot import Snapshot
 from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
 
@@ -53,22 +53,22 @@ def _unless_default(level: float) -> float | None:
 
 @router.get("/")
 def rounds(request: Request) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
-    parts = [_question_part(desk, now, question) for question in now.questions]
+    service = api.service_of(request)
+    now = service.latest.now()
+    parts = [_question_part(service, now, question) for question in now.questions]
     return page(request, "rounds.html", "Rounds", "rounds", now=now, parts_of=parts)
 
 
-def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
+def _question_part(service: Service, now: Snapshot, question: str) -> dict[str, Any]:
     """The rounds of a question, newest first, their numbers on one axis, and the course of these if it is drawn."""
     rows = list(reversed(now.rounds(question)))
     bars = {row.round: _bar(now, row) for row in rows}
     known = [one for one in bars.values() if one is not None]
     bounds = _bounds(now, rows)
-    order = desk.course_order(now, question)
-    drawn = desk.look(order) if order is not None else None
+    order = service.course_order(now, question)
+    drawn = service.look(order) if order is not None else None
     missing = [row for row in rows if row.round not in now.headlines]
-    under_way = [desk.work.job(desk.round_order(now, row.round, Choice()).id) for row in missing]
+    under_way = [service.queue.job(service.round_order(now, row.round, RoundOptions()).id) for row in missing]
     jobs = [*under_way, drawn.job if drawn is not None else None]
     return {
         "job": next((one for one in jobs if one is not None and not one.is_over), None),
@@ -88,12 +88,12 @@ def _question_part(desk: Desk, now: Snapshot, question: str) -> dict[str, Any]:
 def draw_course(request: Request, question: Question = None, form_token: Text = "") -> Response:
     """Draw the recorded numbers of a question over its rounds."""
     check_form(request, form_token)
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
+    service = api.service_of(request)
+    now = service.latest.now()
     about = question_of(now, question)
-    order = desk.course_order(now, about) if about else None
+    order = service.course_order(now, about) if about else None
     if order is not None:
-        desk.start(order, client_of(request.scope))
+        service.start(order, client_of(request.scope))
     return RedirectResponse("/", 303)
 
 
@@ -119,12 +119,12 @@ MOST_AT_ONCE = 24
 def estimate_missing(request: Request, question: Text, form_token: Text = "") -> Response:
     """Estimate the rounds of a question that have no number yet, the newest first."""
     check_form(request, form_token)
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
+    service = api.service_of(request)
+    now = service.latest.now()
     rows = now.rounds(question_of(now, question))
     missing = [row for row in reversed(rows) if row.round not in now.headlines]
     for row in missing[:MOST_AT_ONCE]:
-        desk.start(desk.round_order(now, row.round, Choice()), client_of(request.scope))
+        service.start(service.round_order(now, row.round, RoundOptions()), client_of(request.scope))
     return RedirectResponse("/", 303)
 
 
@@ -134,33 +134,33 @@ class RoundAsked:
 
     name: str
     said: dict[str, Any]
-    choice: Choice
+    choice: RoundOptions
 
-    def order(self, desk: Desk, now: Snapshot) -> Order:
-        return desk.round_order(now, self.name, self.choice)
+    def order(self, service: Service, now: Snapshot) -> Order:
+        return service.round_order(now, self.name, self.choice)
 
 
 def round_asked(
     name: Name, method: str = "", covariates: str = "", level: Level = 0.95, positive: str = "", cluster: str = ""
 ) -> RoundAsked:
     said = {"method": method, "covariates": covariates, "level": level, "positive": positive, "cluster": cluster}
-    return RoundAsked(name, said, Choice.written(method, covariates, level, positive, cluster))
+    return RoundAsked(name, said, RoundOptions.written(method, covariates, level, positive, cluster))
 
 
 @router.post("/round")
 def work_out_round(
     request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)], form_token: Text = ""
 ) -> Response:
-    desk = api.desk_of(request)
-    return started(request, wanted.order(desk, desk.shelf.now()), form_token)
+    service = api.service_of(request)
+    return started(request, wanted.order(service, service.latest.now()), form_token)
 
 
 @router.get("/round")
 def round_(request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)]) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
+    service = api.service_of(request)
+    now = service.latest.now()
     name, asked = wanted.name, wanted.said
-    answer = desk.look(wanted.order(desk, now))
+    answer = service.look(wanted.order(service, now))
     said = {key: of for key, of in asked.items() if of not in ("", 0.95)}
     entry = now.log.find(name)
     return page(
@@ -199,9 +199,9 @@ class ModelsAsked:
     def is_enough(self) -> bool:
         return len(self.rounds) > 1
 
-    def order(self, desk: Desk, now: Snapshot) -> tuple[Order, list[Entry]]:
-        choice = Choice(level=self.level, positive=self.positive or None, cluster=self.cluster or None)
-        return desk.models_order(now, self.rounds, self.baseline, choice)
+    def order(self, service: Service, now: Snapshot) -> tuple[Order, list[Entry]]:
+        choice = RoundOptions(level=self.level, positive=self.positive or None, cluster=self.cluster or None)
+        return service.models_order(now, self.rounds, self.baseline, choice)
 
 
 def models_asked(
@@ -213,7 +213,7 @@ def models_asked(
     positive: Class = "",
     cluster: Annotated[str, Query(max_length=200)] = "",
 ) -> ModelsAsked:
-    now = api.desk_of(request).shelf.now()
+    now = api.service_of(request).latest.now()
     named = now.log.find(round[0]).question if round and question is None else question
     about = question_of(now, named)
     rounds: list[str] = []
@@ -228,8 +228,8 @@ def models_asked(
 def work_out_models(
     request: Request, wanted: Annotated[ModelsAsked, Depends(models_asked)], form_token: Text = ""
 ) -> Response:
-    desk = api.desk_of(request)
-    return started(request, wanted.order(desk, desk.shelf.now())[0], form_token)
+    service = api.service_of(request)
+    return started(request, wanted.order(service, service.latest.now())[0], form_token)
 
 
 @router.get("/models")
@@ -238,13 +238,13 @@ def models(
     wanted: Annotated[ModelsAsked, Depends(models_asked)],
     better: Annotated[str | None, Query(max_length=10)] = None,
 ) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
+    service = api.service_of(request)
+    now = service.latest.now()
     about, level, positive, cluster = wanted.about, wanted.level, wanted.positive, wanted.cluster
     if about is None or not wanted.is_enough:
         return page(request, "models_empty.html", "Models", "models", now=now, question=about)
-    order, chosen = wanted.order(desk, now)
-    answer = desk.look(order)
+    order, chosen = wanted.order(service, now)
+    answer = service.look(order)
     asked = {
         "round": wanted.round,
         "baseline": wanted.baseline,
@@ -339,7 +339,7 @@ class QuestionAsked:
 def question_asked(
     request: Request, question: Question = None, level: Level = 0.95, positive: Class = ""
 ) -> QuestionAsked:
-    now = api.desk_of(request).shelf.now()
+    now = api.service_of(request).latest.now()
     about = question_of(now, question)
     n_with_gold = sum(1 for row in now.rounds(about) if row.gold) if about else 0
     return QuestionAsked(about, n_with_gold, level, positive)
@@ -348,14 +348,14 @@ def question_asked(
 Asked = Annotated[QuestionAsked, Depends(question_asked)]
 
 
-def _labelers_order(desk: Desk, now: Snapshot, wanted: QuestionAsked) -> Order | None:
-    return desk.labelers_order(now, wanted.about, wanted.level) if wanted.about and wanted.n_with_gold else None
+def _labelers_order(service: Service, now: Snapshot, wanted: QuestionAsked) -> Order | None:
+    return service.labelers_order(now, wanted.about, wanted.level) if wanted.about and wanted.n_with_gold else None
 
 
-def _backtest_order(desk: Desk, now: Snapshot, wanted: QuestionAsked) -> Order | None:
+def _backtest_order(service: Service, now: Snapshot, wanted: QuestionAsked) -> Order | None:
     if wanted.about is None or wanted.n_with_gold < 2:
         return None
-    return desk.backtest_order(now, wanted.about, wanted.level, wanted.positive or None)
+    return service.backtest_order(now, wanted.about, wanted.level, wanted.positive or None)
 
 
 def _started(request: Request, order: Order | None, token: str) -> Response:
@@ -366,21 +366,21 @@ def _started(request: Request, order: Order | None, token: str) -> Response:
 
 @router.post("/labelers")
 def work_out_labelers(request: Request, wanted: Asked, form_token: Text = "") -> Response:
-    desk = api.desk_of(request)
-    return _started(request, _labelers_order(desk, desk.shelf.now(), wanted), form_token)
+    service = api.service_of(request)
+    return _started(request, _labelers_order(service, service.latest.now(), wanted), form_token)
 
 
 @router.post("/backtest")
 def work_out_backtest(request: Request, wanted: Asked, form_token: Text = "") -> Response:
-    desk = api.desk_of(request)
-    return _started(request, _backtest_order(desk, desk.shelf.now(), wanted), form_token)
+    service = api.service_of(request)
+    return _started(request, _backtest_order(service, service.latest.now(), wanted), form_token)
 
 
 @router.get("/labelers")
 def labelers(request: Request, wanted: Asked) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
-    order = _labelers_order(desk, now, wanted)
+    service = api.service_of(request)
+    now = service.latest.now()
+    order = _labelers_order(service, now, wanted)
     level = _unless_default(wanted.level)
     return page(
         request,
@@ -390,15 +390,15 @@ def labelers(request: Request, wanted: Asked) -> Response:
         now=now,
         question=wanted.about,
         download=lambda file: link("/download", of="labelers", file=file, question=wanted.about, level=level),
-        **(progress(desk.look(order)) if order is not None else NO_WORK),
+        **(progress(service.look(order)) if order is not None else NO_WORK),
     )
 
 
 @router.get("/backtest")
 def backtest(request: Request, wanted: Asked) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
-    order = _backtest_order(desk, now, wanted)
+    service = api.service_of(request)
+    now = service.latest.now()
+    order = _backtest_order(service, now, wanted)
     said = {"question": wanted.about, "positive": wanted.positive, "level": _unless_default(wanted.level)}
     return page(
         request,
@@ -412,7 +412,7 @@ def backtest(request: Request, wanted: Asked) -> Response:
         level=wanted.level,
         levels=sorted({*LEVELS, wanted.level}),
         download=lambda file: link("/download", of="backtest", file=file, **said),
-        **(progress(desk.look(order)) if order is not None else NO_WORK),
+        **(progress(service.look(order)) if order is not None else NO_WORK),
     )
 
 

@@ -24,11 +24,11 @@ from typing import Any
 from hero_eval.errors import HeroError
 
 WORK: Mapping[str, tuple[str, str]] = {
-    "round": ("answers", "round_result"),
+    "round": ("jobs", "round_result"),
     "models": ("comparing", "models_compared"),
-    "labelers": ("answers", "labelers_over_time"),
-    "backtest": ("answers", "backtested"),
-    "course": ("answers", "course"),
+    "labelers": ("jobs", "labelers_over_time"),
+    "backtest": ("jobs", "backtested"),
+    "course": ("jobs", "course"),
     "preview": ("incoming", "preview"),
     "add": ("incoming", "add"),
 }

@@ -145,7 +145,7 @@ class Results:
         return self._size
 
 
-class Work:
+class JobQueue:
     """The queues, the processes and the results."""
 
     def __init__(

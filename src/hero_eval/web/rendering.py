@@ -21,7 +21,7 @@ BASE = {
     "back": "/",
     "version": __version__,
 }
-"""What the frame of every page asks for."""
+"""What the layout of every page asks for."""
 
 
 @lru_cache(maxsize=1)

@@ -25,12 +25,12 @@ class Scratch:
     """The folder, made when it is first needed and again if somebody cleaned it away."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._folder: Path | None = None
         self._held: IO[bytes] | None = None
 
     def home(self) -> Path:
-        with self._guard:
+        with self._lock:
             if self._folder is None or not self._folder.is_dir():
                 self._let_go()
                 self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -45,7 +45,7 @@ class Scratch:
         return made
 
     def close(self) -> None:
-        with self._guard:
+        with self._lock:
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._let_go()

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hero_eval.errors import Problem
 from hero_eval.web.bodies import SMALL_SECONDS, UPLOAD_SECONDS, Arrivals, Body
-from hero_eval.web.error_pages import refuse
+from hero_eval.web.http_errors import error_response
 from hero_eval.web.settings import MEGABYTE, Settings, is_loopback
 
 log = logging.getLogger("hero_eval.web")
@@ -70,7 +70,7 @@ def same(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
-class Guard:
+class SecurityMiddleware:
     """The first to see a request and the last to see its answer."""
 
     def __init__(self, app: ASGIApp, settings: Settings, secret: bytes = b"") -> None:
@@ -88,7 +88,7 @@ class Guard:
         problem = self._wrong_with(scope, Headers(scope=scope)) or self._no_room(scope)
         if problem is not None:
             to_login = problem.code == "E502" and _wants_page(scope)
-            response = self._to_login(scope) if to_login else refuse(scope["path"], [problem])
+            response = self._to_login(scope) if to_login else error_response(scope["path"], [problem])
             await response(scope, receive, answer.send)
         elif scope["method"] in SAFE:
             await self._view(scope, receive, answer)
@@ -117,7 +117,7 @@ class Guard:
                 log.exception("%s %s", scope["method"], scope["path"])
             if not answer.has_begun:
                 broken = Problem("E511", "the server made a mistake; its log says which")
-                await refuse(scope["path"], [broken])(scope, receive, answer.send)
+                await error_response(scope["path"], [broken])(scope, receive, answer.send)
 
     def _no_room(self, scope: Scope) -> Problem | None:
         client = client_of(scope)
@@ -242,7 +242,7 @@ class _Answer:
             return
         if not self.has_begun and self.body is not None and self.body.problem is not None:
             self.has_begun = self._replaced = True
-            await refuse(self._scope["path"], [self.body.problem])(self._scope, _nothing, self._dressed)
+            await error_response(self._scope["path"], [self.body.problem])(self._scope, _nothing, self._dressed)
             return
         self.has_begun = True
         await self._dressed(message)

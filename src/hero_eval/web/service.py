@@ -14,17 +14,17 @@ from hero_eval.name_lists import names
 from hero_eval.store.log import Entry, checked_name
 from hero_eval.web.http_errors import failed
 from hero_eval.web.process import Limits
-from hero_eval.web.queue import Job, Order, Work
+from hero_eval.web.queue import Job, JobQueue, Order
 from hero_eval.web.scratch import Scratch
 from hero_eval.web.settings import LEAST_MEMORY, Settings
-from hero_eval.web.snapshot import Shelf, Snapshot
+from hero_eval.web.snapshot import LatestSnapshot, Snapshot
 from hero_eval.web.uploads import Upload, Uploads
 
 MODELS_AT_FIRST = 6
 
 
 @dataclass(frozen=True)
-class Choice:
+class RoundOptions:
     """How a round is estimated; None: as the data allow."""
 
     method: str | None = None
@@ -34,7 +34,7 @@ class Choice:
     cluster: str | None = None
 
     @classmethod
-    def written(cls, method: str, covariates: str, level: float, positive: str, cluster: str) -> Choice:
+    def written(cls, method: str, covariates: str, level: float, positive: str, cluster: str) -> RoundOptions:
         """From the fields of a page's form, where nothing is an empty text."""
         columns = names("covariates", covariates.strip() or None) or ()
         return cls(method or None, tuple(columns), level, positive or None, cluster or None)
@@ -75,38 +75,38 @@ class Answer:
             raise failed(self.problems)
 
 
-class Desk:
+class Service:
     """One server's store, work and uploads."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.shelf = Shelf(settings.store)
+        self.latest = LatestSnapshot(settings.store)
         self.scratch = Scratch()
         self.uploads = Uploads(settings.max_upload, self.scratch)
         limits = {
             "views": Limits(settings.memory, settings.seconds),
             "reading": Limits(max(settings.memory // 2, LEAST_MEMORY), settings.seconds / 5),
         }
-        self.work = Work(
+        self.queue = JobQueue(
             settings.processes, settings.keep, limits=limits, scratch=self.scratch, when_done=self._when_done
         )
         self.secret = secrets.token_bytes(32)
 
     def close(self) -> None:
-        self.work.close()
+        self.queue.close()
         self.scratch.close()
 
     def look(self, order: Order) -> Answer:
         """What is there. Views come here: to look starts nothing."""
-        return Answer(*self.work.look(order))
+        return Answer(*self.queue.look(order))
 
     def start(self, order: Order, client: str) -> Answer:
         """Have it worked out, unless it is there or under way."""
-        return Answer(*self.work.ask(order, client))
+        return Answer(*self.queue.ask(order, client))
 
     def drop(self, upload: Upload) -> None:
         """Throw a file away, and whatever is being done with it."""
-        self.work.stop_reading(str(upload.path))
+        self.queue.stop_reading(str(upload.path))
         self.uploads.drop(upload.id)
 
     def _when_done(self, order: Order) -> None:
@@ -115,7 +115,7 @@ class Desk:
 
     # Orders
 
-    def round_order(self, now: Snapshot, name: str, choice: Choice) -> Order:
+    def round_order(self, now: Snapshot, name: str, choice: RoundOptions) -> Order:
         entry = now.log.find(name)
         options = choice.options()
         arguments = {"name": name, "options": options}
@@ -125,7 +125,7 @@ class Desk:
         return self._order("round", f"Estimating {name}", now, behind, arguments, saved=saved)
 
     def models_order(
-        self, now: Snapshot, rounds: Sequence[str], baseline: str | None, choice: Choice
+        self, now: Snapshot, rounds: Sequence[str], baseline: str | None, choice: RoundOptions
     ) -> tuple[Order, list[Entry]]:
         """The work, and the rounds that it compares."""
         chosen = sorted((now.log.find(name) for name in dict.fromkeys(rounds)), key=lambda row: row.place_in_time)

@@ -51,7 +51,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     import uvicorn
 
     from hero_eval.web.app import create_app
-    from hero_eval.web.gate import allow_files
+    from hero_eval.web.connections import allow_files
 
     app = create_app(settings)
     taken = bound(settings)
@@ -62,10 +62,10 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
 
 
 def configured(app: Any, settings: Settings) -> uvicorn.Config:
-    """How connections are served: our own gate counts and times them."""
+    """How connections are served: our own class counts and times them."""
     import uvicorn
 
-    from hero_eval.web.gate import connection_class
+    from hero_eval.web.connections import connection_class
 
     return uvicorn.Config(
         app,

@@ -85,7 +85,7 @@ class Snapshot:
         return [row for row in self.log.rows if row.round == name]
 
 
-class Shelf:
+class LatestSnapshot:
     """The latest `Snapshot` of a store, for many threads."""
 
     def __init__(self, path: str) -> None:

@@ -19,7 +19,7 @@ from hero_eval.web.forms import about_from, bounded_form
 from hero_eval.web.layout import Text, check_form, page, progress, started
 from hero_eval.web.rendering import link
 from hero_eval.web.security import client_of
-from hero_eval.web.service import Desk
+from hero_eval.web.service import Service
 from hero_eval.web.uploads import KINDS, Upload
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -27,17 +27,17 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 @router.get("/upload")
 def upload(request: Request) -> Response:
-    desk = api.desk_of(request)
+    service = api.service_of(request)
     return page(
         request,
         "upload.html",
         "Add a round",
         "upload",
-        now=desk.shelf.now(),
+        now=service.latest.now(),
         said=_as_said({}),
         kinds=KINDS,
         tools=list(TOOLS),
-        most=desk.settings.max_upload,
+        most=service.settings.max_upload,
     )
 
 
@@ -53,38 +53,38 @@ async def take(request: Request) -> Response:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise wrong("E508", "no file was chosen")
-        desk = api.desk_of(request)
-        found = await run_in_threadpool(_keep, desk, file, said, client_of(request.scope))
+        service = api.service_of(request)
+        found = await run_in_threadpool(_keep, service, file, said, client_of(request.scope))
     return RedirectResponse(link("/upload/preview", id=found.id), 303)
 
 
-def _keep(desk: Desk, file: UploadFile, said: Mapping[str, str], client: str) -> Upload:
-    found = desk.uploads.take(file.filename, file.file, about_from(said), client)
-    _read_soon(desk, found, client)
+def _keep(service: Service, file: UploadFile, said: Mapping[str, str], client: str) -> Upload:
+    found = service.uploads.take(file.filename, file.file, about_from(said), client)
+    _read_soon(service, found, client)
     return found
 
 
-def _read_soon(desk: Desk, upload: Upload, client: str) -> None:
+def _read_soon(service: Service, upload: Upload, client: str) -> None:
     """Start on the preview; if there is too much to do, its page can ask again."""
     with suppress(HeroError):
-        desk.start(desk.preview_order(desk.shelf.now(), upload), client)
+        service.start(service.preview_order(service.latest.now(), upload), client)
 
 
 @router.post("/upload/preview")
 def look_at_it(request: Request, id: Annotated[str, Query(max_length=100)], form_token: Text = "") -> Response:
     """Read the file again: the store has changed since, or there was too much to do."""
-    desk = api.desk_of(request)
-    return started(request, desk.preview_order(desk.shelf.now(), desk.uploads.find(id)), form_token)
+    service = api.service_of(request)
+    return started(request, service.preview_order(service.latest.now(), service.uploads.find(id)), form_token)
 
 
 @router.get("/upload/preview")
 def preview(request: Request, id: Annotated[str, Query(max_length=100)]) -> Response:
-    desk = api.desk_of(request)
-    now = desk.shelf.now()
-    found = desk.uploads.find(id)
+    service = api.service_of(request)
+    now = service.latest.now()
+    found = service.uploads.find(id)
     if found.is_added:
         return RedirectResponse(link("/round", name=found.about["round"]), 303)
-    answer = desk.look(desk.preview_order(now, found))
+    answer = service.look(service.preview_order(now, found))
     return page(
         request,
         "preview.html",
@@ -113,27 +113,27 @@ async def change(request: Request) -> Response:
         said = {name: str(form.get(name) or "") for name in (*FIELDS, "gold_source")}
         id, token = str(form.get("id") or ""), str(form.get("form_token") or "")
     check_form(request, token)
-    desk = api.desk_of(request)
-    desk.work.stop_reading(str(desk.uploads.find(id).path))
-    changed = desk.uploads.change(id, about_from(said))
-    await run_in_threadpool(_read_soon, desk, changed, client_of(request.scope))
+    service = api.service_of(request)
+    service.queue.stop_reading(str(service.uploads.find(id).path))
+    changed = service.uploads.change(id, about_from(said))
+    await run_in_threadpool(_read_soon, service, changed, client_of(request.scope))
     return RedirectResponse(link("/upload/preview", id=id), 303)
 
 
 @router.post("/upload/confirm")
 def confirm(request: Request, id: Text, form_token: Text = "") -> Response:
     check_form(request, form_token)
-    desk = api.desk_of(request)
-    desk.start(desk.add_order(desk.uploads.find(id)), client_of(request.scope))
+    service = api.service_of(request)
+    service.start(service.add_order(service.uploads.find(id)), client_of(request.scope))
     return RedirectResponse(link("/upload/adding", id=id), 303)
 
 
 @router.get("/upload/adding")
 def adding(request: Request, id: Annotated[str, Query(max_length=100)]) -> Response:
     """Until it is in the store; then its page."""
-    desk = api.desk_of(request)
-    found = desk.uploads.find(id)
-    answer = desk.look(desk.add_order(found))
+    service = api.service_of(request)
+    found = service.uploads.find(id)
+    answer = service.look(service.add_order(found))
     if found.is_added:
         return RedirectResponse(link("/round", name=found.about["round"]), 303)
     if not answer.is_asked:
@@ -144,6 +144,6 @@ def adding(request: Request, id: Annotated[str, Query(max_length=100)]) -> Respo
 @router.post("/upload/drop")
 def drop(request: Request, id: Text, form_token: Text = "") -> Response:
     check_form(request, form_token)
-    desk = api.desk_of(request)
-    desk.drop(desk.uploads.find(id))
+    service = api.service_of(request)
+    service.drop(service.uploads.find(id))
     return RedirectResponse("/upload", 303)

@@ -15,7 +15,7 @@ MOST_SHOWN = 50
 
 @router.get("/work")
 def work(request: Request) -> Response:
-    jobs = api.desk_of(request).work.jobs()
+    jobs = api.service_of(request).queue.jobs()
     running = [one for one in jobs if one.state == "running"]
     waiting = sorted((one for one in jobs if one.state == "waiting"), key=lambda one: (one.lane, one.ahead))
     over = [(one, error_document(one.problems) if one.problems else None) for one in jobs if one.is_over]
@@ -26,7 +26,7 @@ def work(request: Request) -> Response:
 def stop(request: Request, id: Text, back: Text = "/work", form_token: Text = "") -> Response:
     """Take work out of the queue, or end the process that does it."""
     check_form(request, form_token)
-    api.desk_of(request).work.stop(id)
+    api.service_of(request).queue.stop(id)
     return RedirectResponse(local(back), 303)
 
 
@@ -34,5 +34,5 @@ def stop(request: Request, id: Text, back: Text = "/work", form_token: Text = ""
 def retry(request: Request, id: Text, back: Text, form_token: Text = "") -> Response:
     """Forget a failure, so that it can be asked for anew."""
     check_form(request, form_token)
-    api.desk_of(request).work.forget(id)
+    api.service_of(request).queue.forget(id)
     return RedirectResponse(local(back), 303)

@@ -2,18 +2,23 @@
 
 Labelers may all become stricter from one round to the next. HERO-3 then reads every item as worse, and only gold would
 tell. But where many labelers show the level of each item almost surely, the *shape* of a round shows it too: two humps
-with a valley between them stay two humps, wherever the labelers' common mood has moved them. Dawid and Skene's EM on
-one round alone finds that valley: it gives rates s_r of round r that know nothing of other rounds.
+with a valley between them stay two humps, wherever the labelers' common mood has moved them. A shape can be read in two
+ways, each of which gives rates s_r of round r without its own gold:
+
+- Dawid and Skene's EM on one round alone finds the valley, and counts the items on either side. It needs nothing of
+  other rounds; but where humps overlap, their tails are counted on the wrong side, and rates come out too near a half.
+- Humps proper (`humps`), one of normal shape for each class, correct for that overlap, as far as humps are normal and
+  keep their distance.
 
 Let d_r be the shift of the class logits that would bring HERO-3's reading of round r to s_r. In round r the logits are
 taken to be off by  m + c d_r + b_r,  with b_r the drift that nothing explains (`drift`) and one weight c between 0
 (the shape tells nothing) and 1 (the shape is right), the same for all rounds. The past rounds' gold gives the joint
-posterior of c, m and the size of b. A valley that is always a little on one side of the expert's boundary is what m is
-for; one that is always far from it speaks against the shapes.
+posterior of the way of reading, c, m and the size of b; the answer is averaged over it. A valley that is always a
+little on one side of the expert's boundary is what m is for; one that is always far from it speaks against the shapes.
 
 What c is beforehand depends on how surely labels tell the levels. Below `BLURRED` nothing of a shape can be seen that
 is not made by the labelers' own noise, and c is 0; above `CLEAR` it is probably large.
-Shapes: P rows, R rounds (the last is current), K classes.
+Shapes: P rows, R rounds (the last is current), K classes, S ways of reading.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from hero_eval.model.hero3.drift import (
     size_log_prior,
 )
 from hero_eval.model.hero3.likelihood import LevelModel
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, sum_by
 
 BLURRED, CLEAR = 0.96, 0.98
 """Shares of the levels' variance that labels tell, between which the shape of a round begins to count. Chosen on
@@ -67,7 +72,7 @@ _REST = 1e-9
 class ClassSplit:
     """How far the current round's class logits are moved because of its shape, (K-1,), and the drift that is left.
 
-    weight: the posterior mean of c; moves (R, K-1): what the shapes say, d_r.
+    weight: the posterior mean of c; moves (R, K-1): what the shapes say, d_r, on average over the ways of reading them.
     """
 
     shift: Floats
@@ -109,29 +114,37 @@ def shift_to(shares: Floats, counts: Floats, rates: Floats) -> Floats:
     return shift
 
 
-def learn_split(fit: LevelModel, rates: Floats) -> ClassSplit:
-    """What gold makes of the shapes; `rates` (R, K) are those that each round's labels give by themselves."""
+def learn_split(fit: LevelModel, *readings: Floats) -> ClassSplit:
+    """What gold makes of the shapes; each of `readings` (R, K) are the rates that rounds have by one way of reading."""
     rows = fit.rows
     shares, counts = label_shares(fit), rows.patterns.counts
+    of_round = [rows.round == r for r in range(rows.n_rounds)]
     moves = np.stack(
-        [shift_to(shares[rows.round == r], counts[rows.round == r], rates[r]) for r in range(rows.n_rounds)]
+        [[shift_to(shares[at], counts[at], rates[r]) for r, at in enumerate(of_round)] for rates in readings]
     )
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     offset, gold, of_gold = gold_rows(fit, rows.known)
-    log_likelihoods = np.empty((len(WEIGHTS), len(SIZES)))
-    means = np.empty((len(WEIGHTS), len(SIZES), rates.shape[1] - 1))
-    for i, weight in enumerate(WEIGHTS):
+    before = _weight_prior(level_certainty(fit))
+    cells = [(0, WEIGHTS[0], before[0])]  # without weight all ways of reading are one
+    cells += [(s, c, p / len(moves)) for s in range(len(moves)) for c, p in zip(WEIGHTS[1:], before[1:], strict=True)]
+    log_likelihoods = np.empty((len(cells), len(SIZES)))
+    means = np.empty((len(cells), len(SIZES), moves.shape[2]))
+    for i, (reading, weight, prior) in enumerate(cells):
         moved = offset.copy()
-        moved[:, 1:] += weight * moves[rows.round[rows.known]]
+        moved[:, 1:] += weight * moves[reading][rows.round[rows.known]]
         for k, size in enumerate(SIZES):
             log_likelihoods[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size, MEAN_SD**-2)
-    joint = log_likelihoods + size_log_prior() + np.log(_weight_prior(level_certainty(fit)))[:, None]
+        log_likelihoods[i] += np.log(prior)
+    joint = log_likelihoods + size_log_prior()
     chance = np.exp(joint - logsumexp(joint))
-    by_cell = WEIGHTS[:, None, None] * moves[-1] + means - means[0]
+    by_cell = np.stack([c * moves[s, -1] for s, c, _ in cells])[:, None] + means - means[0]
     shift = np.einsum("ik,ikc->c", chance, by_cell)
     spread = float(np.einsum("ik,ikc->", chance, (by_cell - shift) ** 2)) / len(shift)
     drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
-    return ClassSplit(shift, drift, float(chance.sum(axis=1) @ WEIGHTS), moves)
+    chances = chance.sum(axis=1)
+    of_reading = sum_by(np.array([s for s, _, _ in cells[1:]]), chances[1:], len(moves))
+    said = np.tensordot(of_reading / of_reading.sum(), moves, axes=1)
+    return ClassSplit(shift, drift, float(chances @ [c for _, c, _ in cells]), said)
 
 
 def _weight_prior(certainty: float) -> Floats:

@@ -1,4 +1,4 @@
-"""The gate before the application: who holds a connection without asking for anything does not hold it for long.
+"""The connections of a server: who holds a connection without asking for anything does not hold it for long.
 
 A request's head must be there within seconds, an answer must be taken, and nobody has more than a share of the
 connections. When there are too many, the one that has been idle longest goes, not the one that has just come: so
@@ -30,7 +30,7 @@ FILES = 4096
 """Open files that the server would like to be allowed."""
 
 
-class Gate:
+class OpenConnections:
     """The connections of one server, by client, the oldest first."""
 
     def __init__(self, proxies: Sequence[str] = ()) -> None:
@@ -74,9 +74,9 @@ def _send_away(some: Sequence[Connection], came: Connection) -> bool:
 
 
 class Connection(H11Protocol):
-    """One client's connection, with the patience that a server of many can have. `gate` is set for each server."""
+    """One client's connection, with the patience that a server of many can have. `all_open` is set for each server."""
 
-    gate: Gate
+    all_open: OpenConnections
     who: str = ""
     _head: asyncio.TimerHandle | None = None
     _answer: asyncio.TimerHandle | None = None
@@ -89,7 +89,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.who = self.client[0] if self.client else ""
-        if self.gate.enter(self):
+        if self.all_open.enter(self):
             self._head = self.loop.call_later(HEAD_SECONDS, self.hang_up)
         else:
             self.hang_up()
@@ -113,12 +113,12 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._stop_writing()
-        self.gate.leave(self)
+        self.all_open.leave(self)
         super().connection_lost(exc)
 
     def hang_up(self) -> None:
         """Without a word: who has not asked anything expects no answer."""
-        self.gate.leave(self)
+        self.all_open.leave(self)
         if not self.transport.is_closing():
             self.transport.abort()
 
@@ -134,8 +134,8 @@ class Connection(H11Protocol):
 
 
 def connection_class(proxies: Sequence[str] = ()) -> type[Connection]:
-    """Connections that share a gate of their own."""
-    return type("Connection", (Connection,), {"gate": Gate(proxies)})
+    """Connections that are counted together."""
+    return type("Connection", (Connection,), {"all_open": OpenConnections(proxies)})
 
 
 def allow_files() -> None:

@@ -1,0 +1,87 @@
+"""Plays of past rounds that share a fit: quicker, and the same for who chooses by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from make_rounds import binary_answers, labels_given, round_of, some_gold
+
+from hero_eval.estimation.options import Options
+from hero_eval.estimation.replay import Quantity, analyze, replay
+from hero_eval.estimation.rivals import choose_by_plays
+from hero_eval.estimation.shared_fits import FirstPlay, play_order, started_from
+from hero_eval.methods.evidence import JointEvidence
+from hero_eval.round import Round
+
+METHODS = ("gold_proportion", "hero1", "hero3")
+
+
+@pytest.fixture(scope="module")
+def past() -> list[Round]:
+    """Four rounds by six labelers, of whom one joined with the last round, and comes first by name."""
+    made = []
+    for number in range(4):
+        rng = np.random.default_rng([31, number])
+        truth = (rng.random(220) < 0.3 + 0.1 * number).astype(int)
+        hard = rng.random(220) < 0.25  # where all err alike
+        skill = binary_answers([0.9, 0.85, 0.8, 0.75, 0.8, 0.85], [0.85, 0.9, 0.8, 0.8, 0.75, 0.9])
+        labels = labels_given(rng, np.where(hard, 1 - truth, truth), skill, 0.8)
+        if number < 3:
+            labels[:, 5] = -1
+        names = {"labelers": ["b", "c", "d", "e", "f", "a"], "options": {"name": f"r{number}"}}
+        made.append(round_of(labels, some_gold(rng, truth, 0.3), prefix=f"r{number}-", **names))
+    return made
+
+
+def play(past: list[Round], position: int) -> JointEvidence:
+    """The evidence of one play."""
+    others = [one for place, one in enumerate(past) if place != position]
+    analysis = analyze([past[position].without_gold()], others, Options("hero3"))
+    evidence = analysis.question.currents[0].evidence
+    assert isinstance(evidence, JointEvidence)
+    return evidence
+
+
+def fitted(past: list[Round], position: int) -> tuple[FirstPlay, np.ndarray]:
+    from hero_eval.methods.hero3 import hero3
+
+    evidence = play(past, position)
+    fit = hero3(evidence)
+    assert fit.levels is not None
+    return FirstPlay(evidence, fit.levels, play_order(len(past), position)), fit.rates
+
+
+def test_a_fit_is_laid_out_for_the_play_that_takes_it(past: list[Round]) -> None:
+    """A labeler would start with another one's errors, and a round with another one's rate."""
+    first, _ = fitted(past, 3)
+    again, order = play(past, 0), play_order(4, 0)
+    assert first.evidence.labelers[-1] == "a"  # whom the others' history does not know
+    assert again.labelers[0] == "a"
+    warm = started_from(first, again, order).warm_levels
+    assert warm is not None
+    for place, name in enumerate(again.labelers):
+        old = first.evidence.labelers.index(name)
+        assert (warm.parameters.answers[place] == first.fit.parameters.answers[old]).all()
+        assert (warm.prior.answer_precision[place] == first.fit.prior.answer_precision[old]).all()
+    for place, number in enumerate(order):
+        assert (warm.parameters.tilts[place] == first.fit.parameters.tilts[first.order.index(number)]).all()
+
+
+@pytest.mark.slow
+def test_sharing_chooses_as_full_fits_do(past: list[Round]) -> None:
+    """The default would take another method than the past rounds speak for, to save time."""
+    quantity = Quantity("rate", np.array([0.0, 1.0]))
+    asked = (past, [0, 1, 2, 3], ("0", "1"), [quantity], METHODS, Options())
+    shared, full = replay(*asked, share=True), replay(*asked)
+    assert [(one.round, one.method) for one in shared.plays] == [(one.round, one.method) for one in full.plays]
+    for one, other in zip(shared.plays, full.plays, strict=True):
+        assert one.value == pytest.approx(other.value, abs=0.01)
+        assert one.width == pytest.approx(other.width, rel=0.15, abs=0.01)
+    assert choose_by_plays(shared.plays, METHODS)[0] == choose_by_plays(full.plays, METHODS)[0]
+
+
+def test_what_does_not_fit_together_is_fitted_alone(past: list[Round]) -> None:
+    """A play with other labelers would be read by parameters that are not theirs."""
+    first, _ = fitted(past, 3)
+    stranger = play([past[0], past[1], past[1]], 2)  # without the sixth labeler
+    assert started_from(first, stranger, (0, 1, 2)).warm_levels is None
