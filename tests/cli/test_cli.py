@@ -186,6 +186,7 @@ def test_winrate_is_estimate_win_rate(world: World) -> None:
         assert f"{expected.value:.4f}" in ask(*arguments, "--ties", ties)
 
 
+@pytest.mark.slow
 def test_winrate_takes_names_for_the_sides(world: World) -> None:
     """Classes called new and old would be counted the wrong way round, or not at all."""
     arguments = ["winrate", world["arena-current"], "--history", world["arena-history"]]
@@ -401,12 +402,14 @@ def test_positive_of_a_moderation(world: World) -> None:
     assert "E203" in refused("labelers", world["words-history"], "--positive", "bad,good")
 
 
+@pytest.mark.slow
 def test_yes_is_a_spelling_of_one(world: World) -> None:
     """--positive yes would be refused for answers that were written yes and no."""
     arguments = ["estimate", world["current"], "--history", world["history"], "--json"]
     assert strict(ask(*arguments, "--positive", "yes"))["value"] == strict(ask(*arguments))["value"]
 
 
+@pytest.mark.slow
 def test_columns_are_mapped(world: World, tmp_path: Path) -> None:
     """A table of another tool would have to be rewritten."""
     for name in ("current", "history"):
@@ -768,6 +771,7 @@ def test_help_is_fast_and_loads_nothing_heavy() -> None:
     assert ours < 2 * least
 
 
+@pytest.mark.slow
 def test_an_estimate_loads_no_charts_and_no_report() -> None:
     """Every estimate would wait for packages that only draw or only test hypotheses."""
     example = files("hero_eval") / "examples" / "defect"

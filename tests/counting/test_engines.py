@@ -383,6 +383,7 @@ def test_large_files_stay_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # Keys
 
 
+@pytest.mark.slow
 @given(st.integers(1, 200), st.integers(2, 6), st.integers(0, 10_000))
 @examples(60)
 def test_keys_spell_their_pattern(n_labelers: int, n_answers: int, seed: int) -> None:

@@ -178,6 +178,7 @@ class TestReference:
         text = text_of(DOCS / "errors.md") + text_of(DOCS / "findings.md")
         assert not [code for code in {*errors.CATALOGUE, *findings.CATALOGUE} if f"### {code}\n" not in text]
 
+    @pytest.mark.slow
     def test_json_keys_are_those_of_an_estimate(self) -> None:
         current, history = (hero_eval.read_round(EXAMPLE / name) for name in ("current", "history"))
         rate = hero_eval.estimate_rate(current, history, scores={"0": 0, "1": 2}).to_dict()

@@ -424,6 +424,7 @@ def test_gold_for_all_is_asked_of_a_small_round() -> None:
     assert "Label all 100 items with gold" in told.action
 
 
+@pytest.mark.slow
 def test_check_refuses_in_words(tmp_path: Path) -> None:
     """A team would find out from the release that its labelers knew nothing."""
     rng = np.random.default_rng(10)

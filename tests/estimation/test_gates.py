@@ -240,6 +240,7 @@ class TestWords:
         assert said.endswith("10 of 100 flags are right (precision).")
         assert phrasing.moderation(doubted, doubted, doubted) == f"{said} Their intervals are in doubt: F309."
 
+    @pytest.mark.slow
     def test_no_chance_without_the_doubt(self) -> None:
         """A table would show 100.0% beside a difference that is undecided."""
         clear = number_of(0.1, 0.02, target="difference")

@@ -88,6 +88,7 @@ def test_two_past_rounds_that_are_one_count_once() -> None:
     assert "F113" in codes(hero.fit_reliability([first, copy]))
 
 
+@pytest.mark.slow
 def test_a_backtest_plays_copies_once() -> None:
     rounds = [hero.Round(**drawn(seed, prefix=f"{seed}-"), name=f"r{seed}") for seed in (1, 2, 3)]
     copy = hero.Round(**drawn(1, prefix="1-"), name="copy")
@@ -170,6 +171,7 @@ def test_a_round_does_not_differ_from_itself(method: str | None) -> None:
         )
 
 
+@pytest.mark.slow
 def test_files_that_an_engine_counts_are_recognised(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     truth = (rng.random(400) < 0.4).astype(int)

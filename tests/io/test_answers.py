@@ -177,6 +177,7 @@ def test_answers_that_count_as_not_given() -> None:
         hero.Round(labels=tables["labels"], missing=["good", "bad"])
 
 
+@pytest.mark.slow
 def test_other_answers_are_shown_with_their_count() -> None:
     tables = drawn()
     odd = with_labels(tables, dict.fromkeys(rows_saying(tables, "good", 20), "unsure"))

@@ -323,6 +323,7 @@ def test_row_order_changes_nothing(rows: list[tuple[int, str, str | None]], seed
     assert_same(build(None), build(np.random.default_rng(seed)))
 
 
+@pytest.mark.slow
 @given(rows=ROWS)
 @examples(60)
 def test_labels_are_those_of_a_plain_loop(rows: list[tuple[int, str, str | None]]) -> None:

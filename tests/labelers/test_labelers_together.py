@@ -47,6 +47,7 @@ def shares(fitted: hero.Reliability, **asked: Any) -> tuple[Any, Any]:
     return tuple(np.array([columns[f"{name}{end}"] for name in names]).T for end in ("", "_se"))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_the_table_is_right_within_its_error() -> None:
     """Judges who copy each other's errors were ranked first: specificity 0.81 ± 0.02 where it is 0.73."""
     truth = np.array([SENSITIVITY, SPECIFICITY]).T

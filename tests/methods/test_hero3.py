@@ -531,6 +531,7 @@ def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatc
     assert other.between.covariance() == pytest.approx(one.between.covariance(), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_gold_for_all_current_items_is_counting(team: Team) -> None:
     """Where every current item has gold, the answer would still lean on the labelers."""
     past = team.rounds()[:-1]
@@ -560,6 +561,7 @@ def named(labels: Array, people: list[str], gold: Array | None = None, **options
     return round_of(labels, gold, labelers=people, prefix=options.get("name", "i"), options=options)
 
 
+@pytest.mark.slow
 def test_a_stranger_is_used_and_named(team: Team) -> None:
     """Labels of a new labeler would be thrown away, or used without a word."""
     people = [f"j{j}" for j in range(6)]
@@ -637,6 +639,7 @@ def test_one_past_round_says_that_drift_is_unknown(team: Team) -> None:
     assert "F310" not in codes(answer(rounds))
 
 
+@pytest.mark.slow
 def test_two_rounds_of_one_name_drift_apart(team: Team) -> None:
     """The drift of two models' rounds would cancel in their difference, because neither round was given a name."""
     rng = np.random.default_rng(1)

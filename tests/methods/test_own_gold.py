@@ -166,6 +166,7 @@ def test_gold_for_all_items_is_a_plain_mean(method: str | None) -> None:
     assert found.std_error == pytest.approx(np.sqrt(spread))
 
 
+@pytest.mark.slow
 def test_ppi_without_gold_is_refused() -> None:
     labels, gold, _ = drawn(8)
     history = round_of(labels, gold, prefix="h")
@@ -213,6 +214,7 @@ def two_rounds(seed: int, n_gold: int) -> tuple[Round, Round]:
     return round_of(labels, gold), history
 
 
+@pytest.mark.slow
 def test_gold_that_contradicts_the_model_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that is off would outvote the golds of the very round that is asked about."""
     current, past = two_rounds(30, 70)
@@ -463,6 +465,7 @@ def test_replicates_without_gold_know_nothing(method: str) -> None:
     assert np.isnan(none.influence).all()
 
 
+@pytest.mark.slow
 def test_a_report_does_not_count_the_round_twice(tmp_path: Path) -> None:
     pytest.importorskip("altair")
     one = alone(19)

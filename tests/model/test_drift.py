@@ -241,6 +241,7 @@ def test_backtests_measure_drift_before_it_is_allowed_for(monkeypatch: pytest.Mo
     assert shifts[0] == pytest.approx(shifts[1], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_class_that_nobody_uses_changes_little() -> None:
     """A class without items would turn off what is done about drift for all others."""
     past, current, _ = judged(np.random.default_rng(9), 1, drift=0.4)

@@ -46,6 +46,7 @@ def test_a_crowd_of_strangers_is_read_as_one_labeler(n_labelers: int, per_item: 
         assert high - low < 0.9
 
 
+@pytest.mark.slow
 def test_labelers_who_are_alike_speak_for_no_levels() -> None:
     """Thirty equally good labelers would be said to err together, and the rate be three times as far off as hero1's."""
     off = []

@@ -38,6 +38,7 @@ print("entered", json.dumps(entered))
 """
 
 
+@pytest.mark.slow
 def test_an_estimate_takes_the_path_that_is_drawn() -> None:
     """Who reads the drawing to find where something happens would look in the wrong place."""
     functions = [function for _, function, _ in layers.PATH]

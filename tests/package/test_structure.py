@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -42,7 +42,6 @@ def test_no_file_name_stands_in_two_rooms(sources: dict[str, str]) -> None:
 def test_no_class_name_means_two_things(sources: dict[str, str]) -> None:
     places = defaultdict(list)
     for path, text in sources.items():
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(path)
+        for name in re.findall(r"^class (\w+)", text, flags=re.MULTILINE):
+            places[name].append(path)
     assert sorted({name for name, paths in places.items() if len(paths) > 1} - TWIN_CLASSES) == []

@@ -71,6 +71,7 @@ def test_majority_vote(case: Case) -> None:
     assert all_methods()["majority_vote"].run(case.evidence()).rates == pytest.approx(slow, abs=1e-12)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(CASES)
 def test_gold_proportion(case: Case) -> None:

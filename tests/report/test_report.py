@@ -96,6 +96,7 @@ def test_hostile_names_are_text() -> None:
     assert json.loads(json.dumps(found.to_dict()))["title"] == HOSTILE
 
 
+@pytest.mark.slow
 def test_markdown_and_json_say_the_same(estimate: hero.Estimate, tmp_path: Path) -> None:
     told = estimate.report(tmp_path / "rate.md").read_text(encoding="utf-8")
     found = json.loads(estimate.report(str(tmp_path / "deep" / "rate.json")).read_text(encoding="utf-8"))

@@ -342,6 +342,7 @@ def judged(seed: int, prompt: str | None, store: Store, name: str) -> Any:
     return store.add(Round(**small(seed)), round=name, question="q", labelers=table, date="2026-11-09")
 
 
+@pytest.mark.slow
 def test_a_changed_judge_is_a_new_labeler(store: Store) -> None:
     """The reliability of the old prompt would be taken for that of the new one."""
     judged(1, "v1", store, "a")
@@ -750,6 +751,7 @@ def test_writers_that_are_killed(tmp_path: Path) -> None:
     assert json.loads(done.stdout.splitlines()[-1])["kills"] >= int(kills)
 
 
+@pytest.mark.slow
 def test_without_the_package_it_is_said(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['deltalake'] = None\n"

@@ -520,6 +520,7 @@ def test_many_rounds_are_read_from_tables_opened_once(store: Store, monkeypatch:
     same(Round(**small(3)), read[3])
 
 
+@pytest.mark.slow
 def test_readers_go_on_while_files_are_replaced(store: Store) -> None:
     """A reader that had opened the tables would find files gone that nobody lost."""
     for number in range(3):

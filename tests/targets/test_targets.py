@@ -631,6 +631,7 @@ def test_without_weights_unequal_sampling_shows(name: str) -> None:
     assert abs(values.mean() - truth) > 0.05 + 3 * values.std(ddof=1) / math.sqrt(len(values))
 
 
+@pytest.mark.slow
 def test_nothing_flagged_has_no_precision() -> None:
     """A filter that never fires would be given a precision."""
     current, history, _ = flagged_rounds(1)
