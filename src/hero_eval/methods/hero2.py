@@ -18,22 +18,14 @@ from hero_eval.methods.registry import Gold, Use, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import Root, edge_point, solve_rates
-from hero_eval.model.regression import (
-    FEW,
-    Covariates,
-    Ridge,
-    SummedCovariates,
-    prepare,
-    prepare_sums,
-    solve_ridge,
-)
+from hero_eval.model.regression import FEW, Covariates, Ridge, SummedCovariates, prepare, prepare_sums, solve_ridge
 
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """HERO-1, the covariates, their regression and the root of the tilted score.
+    """HERO-1, the regression of its scores on the covariates, and the root of the tilted score.
 
-    target (P, K-1): HERO-1's scores, centred, on which the covariates are regressed; rows (P, d): their `row_sums`.
+    target (P, K-1): these scores, less their mean; rows (P, d): the covariates' `row_sums`.
     """
 
     carried: Carried
@@ -171,10 +163,8 @@ def _missing(evidence: CovariateEvidence, covariates: Covariates | SummedCovaria
     assert evidence.history is not None
     scope = None if evidence.columns is None else evidence.columns.in_scope
     n_past = evidence.history.n_items if scope is None else int(scope.sum())
-    here, there = covariates.observed()
-    return 1.0 - float(here.sum() / here.size / evidence.current.n_items), 1.0 - float(
-        there.sum() / there.size / n_past
-    )
+    here, there = (float(count.mean()) for count in covariates.observed())
+    return 1.0 - here / evidence.current.n_items, 1.0 - there / n_past
 
 
 def _beside_hero1(shift: Shift, carried: Carried, evidence: CovariateEvidence) -> Finding:

@@ -45,8 +45,9 @@ def _choose(
     scale. Of all D covariates, in the current round: variance (D, D) and its root scale (D,)."""
     constant = ~absent & (scale <= _CONSTANT * np.maximum(size, 1e-300))
     usable = np.nonzero(~absent & ~constant)[0]
-    if common[usable].any():
-        shared = usable[common[usable]]
+    shared = usable[common[usable]]
+    if len(shared):
+        scale = scale.copy()
         scale[shared] = np.sqrt(np.mean(scale[shared] ** 2))
     independent = np.ones(len(usable), dtype=bool)
     if drop_collinear:
