@@ -135,6 +135,27 @@ def test_estimates_are_those_of_memory(engine: str, method: str, covariates: lis
         assert other.interval_kind == one.interval_kind
 
 
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 / 7])
+def test_a_constant_covariate_is_dropped_from_sums_too(value: float, tmp_path: Path) -> None:
+    """Rounding would pass for spread, and the distance of the means, in units of it, would swamp the estimate."""
+    rng = np.random.default_rng(0)
+    paths = []
+    for name, seed, gold in (("current", 2, 0.0), ("history", 1, 0.3)):
+        tables = small_tables(seed, gold=gold, prefix=name[0])
+        n_items = tables["items"].num_rows
+        same = np.full(n_items, value) if name == "current" else value * rng.normal(3.0, 1.0, n_items)
+        tables["items"] = tables["items"].append_column("same", pa.array(same))
+        paths.append(write(tmp_path / name, tables))
+    options: dict[str, Any] = {"method": "hero2", "covariates": ["x", "same"]}
+    one, other = (
+        hero.estimate_rate(*(read_on(on, path, covariates=["x", "same"]) for path in paths), **options)
+        for on in ("memory", "duckdb")
+    )
+    np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
+    for estimate in (one, other):
+        assert [found.data["columns"] for found in estimate.findings if found.code == "F401"] == [["same"]]
+
+
 @pytest.mark.parametrize("sides", [("memory", "duckdb"), ("duckdb", "memory")], ids="-".join)
 @pytest.mark.parametrize("covariates", [None, ["x"]], ids=str)
 def test_a_small_round_goes_with_a_large_one(

@@ -299,6 +299,11 @@ class CovariateEvidence(CarriedEvidence):
     counted: CountedCovariates | None = None
     penalty: float | None = None
 
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        held = self.columns if self.counted is None else self.counted
+        return () if held is None else held.names
+
     @classmethod
     def _with_history(cls, material: Material, known: Counted, reliability: Reliability) -> tuple[Self, Bools | None]:
         columns, counted = material.columns, None

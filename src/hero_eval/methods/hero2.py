@@ -7,33 +7,37 @@ and, in history, by its part in the reliabilities and in the historical mean.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hero_eval.findings import Finding
 from hero_eval.methods.current_rate import Carried, carry, fit_findings, tilt_gradient
-from hero_eval.methods.evidence import CountedCovariates, CovariateColumns, CovariateEvidence
-from hero_eval.methods.hero2_counts import counted_influences, counted_tilt, prepare_counts
-from hero_eval.methods.hero2_findings import Dropped, Shift, dropped_findings, moved_covariates, value_findings
+from hero_eval.methods.evidence import CovariateEvidence
+from hero_eval.methods.hero2_findings import Shift, dropped_findings, moved_covariates, value_findings
+from hero_eval.methods.hero2_influences import Influences, Pulls, item_influences, summed_influences
 from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import Root, edge_point, solve_rates
-from hero_eval.model.regression import FEW, Control, Covariates, fit_control, mean_shift, prepare
+from hero_eval.model.regression import FEW, Covariates, Ridge, SummedCovariates, prepare, prepare_sums, solve_ridge
 
 
-def _tilted(evidence: CovariateEvidence) -> tuple[Carried, Covariates, Control, Root]:
-    """HERO-1, the covariates, their regression, and the root of the tilted score."""
-    carried = carry(evidence.current, evidence.anchored)
-    ready = ready_covariates(evidence)
-    psi_items = carried.psi(carried.pilot)[evidence.current.row_of_item]
-    control = fit_control(psi_items, ready.current, evidence.current.item_weight, _penalty(evidence))
-    return carried, ready, control, solve_rates(carried.likelihood, evidence.current.counts, control.tilt)
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """HERO-1, the regression of its scores on the covariates, and the root of the tilted score.
+
+    target (P, K-1): these scores, less their mean; rows (P, d): the covariates' `row_sums`.
+    """
+
+    carried: Carried
+    target: Floats
+    covariates: Covariates | SummedCovariates
+    rows: Floats
+    ridge: Ridge
+    root: Root
 
 
 def rates(evidence: CovariateEvidence) -> Floats:
-    if evidence.counted is not None:
-        return counted_tilt(evidence, evidence.counted, counted_penalty(evidence)).root.rates
-    return _tilted(evidence)[3].rates
+    return _tilt(evidence).root.rates
 
 
 @method(
@@ -46,149 +50,121 @@ def rates(evidence: CovariateEvidence) -> Floats:
     anchored=True,
 )
 def hero2(evidence: CovariateEvidence) -> Fit:
-    if evidence.counted is not None:
-        return _on_counts(evidence, evidence.counted)
-    columns = evidence.columns
-    assert columns is not None
-    carried, ready, control, root = _tilted(evidence)
+    tilted = _tilt(evidence)
+    root, carried = tilted.root, tilted.carried
     edge = root.touches_edge(evidence.current.total)
     inside = edge_point(root.rates, evidence.current.total) if edge else root.rates
-    current, by_reliability, by_mean, paper = _influences(evidence, carried, ready, control, inside)
+    influences = _influences(evidence, tilted, inside)
     return Fit(
         rates=root.rates,
         inside=inside,
-        current=current,
-        history=by_reliability + by_mean,
-        paper=paper,
-        by_mean=by_mean,
+        current=influences.current,
+        history=influences.history,
+        paper=influences.paper,
+        by_mean=influences.by_mean,
         on_edge=edge,
         report=carried.learned.report,
-        findings=(*fit_findings(carried), *_covariate_findings(carried, ready, control, evidence)),
+        findings=(*fit_findings(carried), *_covariate_findings(evidence, tilted)),
     )
 
 
-def _on_counts(evidence: CovariateEvidence, counted: CountedCovariates) -> Fit:
-    """The same from sums of the covariates by answer pattern; influences are then factors of their sums of squares."""
-    asked = counted_penalty(evidence)
-    tilt = counted_tilt(evidence, counted, asked)
-    root = tilt.root
-    edge = root.touches_edge(evidence.current.total)
-    inside = edge_point(root.rates, evidence.current.total) if edge else root.rates
-    current, history, paper = counted_influences(evidence, counted, tilt, inside)
-    ready = tilt.ready
-    dropped = Dropped(ready.kept, ready.constant, ready.collinear, ready.absent)
-    found = [*fit_findings(tilt.carried), *dropped_findings(counted.names, dropped)]
-    if ready.kept:
-        found += value_findings(ready.missing, tilt.ridge.penalty, tilt.ridge.n_effective, asked)
-        shift = moved_covariates(counted.names, ready.kept, ready.shift)
-        found += [] if shift is None else [shift.carried()]
-    return Fit(
-        rates=root.rates,
-        inside=inside,
-        current=current,
-        history=history,
-        paper=paper,
-        on_edge=edge,
-        report=tilt.carried.learned.report,
-        findings=tuple(found),
-    )
-
-
-def counted_penalty(evidence: CovariateEvidence) -> float | None:
-    """As `_penalty`, without texts, which are not counted."""
-    assert evidence.counted is not None
-    few = evidence.current.n_items >= FEW * len(evidence.counted.names)
-    return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
-
-
-def moved_means(evidence: CovariateEvidence, level: float) -> Shift | None:
-    """Covariates whose means moved between the rounds by more than chance allows (`level` over all of them)."""
-    if evidence.counted is not None:
-        ready = prepare_counts(evidence, evidence.counted, drop_collinear=counted_penalty(evidence) == 0.0)
-        return moved_covariates(evidence.counted.names, ready.kept, ready.shift, level)
-    assert evidence.columns is not None
-    assert evidence.history is not None
-    weights = evidence.current.item_weight, evidence.history.item_weight
-    return covariate_shift(evidence.columns, ready_covariates(evidence), *weights, level)
+def _tilt(evidence: CovariateEvidence) -> Tilted:
+    patterns, total = evidence.current, evidence.current.total
+    carried = carry(patterns, evidence.anchored)
+    psi = carried.psi(carried.pilot)
+    target = psi - patterns.counts @ psi / total
+    covariates = _ready(evidence)
+    rows = covariates.row_sums(patterns)
+    spread = float((patterns.counts @ target**2).sum() / total)
+    ridge = solve_ridge(covariates.variance, rows.T @ target / total, spread, patterns.n_items, _penalty(evidence))
+    root = solve_rates(carried.likelihood, patterns.counts, ridge.gamma.T @ covariates.mean)
+    return Tilted(carried, target, covariates, rows, ridge, root)
 
 
 def _penalty(evidence: CovariateEvidence) -> float | None:
     """The penalty given; none for a few covariates; None, to be chosen by cross-validation, for many or for text."""
-    assert evidence.columns is not None
-    columns = evidence.columns
-    few = evidence.current.n_items >= FEW * len(columns.names) and not columns.common_scale.any()
+    has_text = evidence.columns is not None and bool(evidence.columns.common_scale.any())
+    few = evidence.current.n_items >= FEW * len(evidence.covariate_names) and not has_text
     return (0.0 if few else None) if evidence.penalty is None else evidence.penalty
 
 
-def ready_covariates(evidence: CovariateEvidence) -> Covariates:
+def _ready(evidence: CovariateEvidence) -> Covariates | SummedCovariates:
     """Centred, scaled and cleaned covariates of both rounds."""
-    columns, history = evidence.columns, evidence.history
+    columns, counted, drop_collinear = evidence.columns, evidence.counted, _penalty(evidence) == 0.0
+    if counted is not None:
+        return prepare_sums(counted.current, counted.history, evidence.current, drop_collinear=drop_collinear)
     assert columns is not None
-    assert history is not None
+    assert evidence.history is not None
     return prepare(
         columns.current,
         columns.history,
         evidence.current.item_weight,
-        history.item_weight,
+        evidence.history.item_weight,
         common_scale=columns.common_scale,
-        drop_collinear=_penalty(evidence) == 0.0,
+        drop_collinear=drop_collinear,
     )
 
 
-def _influences(
-    evidence: CovariateEvidence, carried: Carried, ready: Covariates, control: Control, at: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Influence of current items (n, K-1), of history items (N, K-1) by the reliabilities and by the covariates' mean,
-    and the paper's, with all but scores known."""
-    patterns, history = evidence.current, evidence.history
-    assert history is not None
-    total = patterns.total
-    weight = patterns.item_weight[:, None]
+def _influences(evidence: CovariateEvidence, tilted: Tilted, at: Floats) -> Influences:
+    """Of each item where items are at hand, else their sums of squares."""
+    pulls, now, past, covariates = _pulls(tilted, at), evidence.current, evidence.history, tilted.covariates
+    assert past is not None
+    if isinstance(covariates, Covariates):
+        return item_influences(pulls, now, past, covariates)
+    assert evidence.counted is not None
+    return summed_influences(pulls, now, past, covariates, evidence.counted.grams)
+
+
+def _pulls(tilted: Tilted, at: Floats) -> Pulls:
+    """What each item's influence on the rates depends on, with the score equation linearised `at` rates."""
+    carried, covariates, ridge = tilted.carried, tilted.covariates, tilted.ridge
+    total, counts = carried.patterns.total, carried.patterns.counts
     inverse = carried.inverse_information(at)
+    psi = carried.psi(at)
+    known = psi - counts @ psi / total  # the mean is nonzero only off an edge
+    toward = ridge.inverse @ covariates.mean
+    row_along = tilted.rows @ toward / total  # how far the covariates lie along the tilt
     pilot = carried.inside
     pilot_inverse = carried.inverse_information(pilot)
-    psi = carried.psi(at)[patterns.row_of_item]
-    direct = psi - ready.current @ control.gamma
-    direct = direct - (weight * direct).sum(axis=0) / total  # nonzero only off an edge
-    mean = patterns.item_weight @ ready.current / total
-    along = control.centred @ (control.inverse @ mean)  # how far an item's covariates lie along the tilt
-    pilot_psi = carried.psi(pilot)[patterns.row_of_item]
-    through_gamma = along[:, None] * control.residual - control.penalty * (control.inverse @ mean) @ control.gamma
-    bend = -(pilot_psi * (weight * along[:, None])).T @ pilot_psi / total  # d tilt_k / d pilot rate_l
-    through_gamma = through_gamma + pilot_psi @ pilot_inverse @ bend.T
-    current = weight * (direct - through_gamma) @ inverse / total
-    paper = weight * direct @ inverse / total
-    row_along = patterns.item_sums(along) / total
+    pilot_psi = carried.psi(pilot)
+    bend = -(pilot_psi * row_along[:, None]).T @ pilot_psi  # d tilt_k / d pilot rate_l
     gradient = carried.mean_gradients(at) - tilt_gradient(carried, row_along, pilot, pilot_inverse, bend)
     information = carried.learned.information
-    by_reliability = information.item_influence(information.solve(gradient) @ inverse)
-    return current, by_reliability, _mean_influence(evidence, ready, control) @ inverse, paper
+    seen_now, seen_past = covariates.seen()
+    return Pulls(
+        toward=toward,
+        gamma=ridge.gamma,
+        constant=known + ridge.penalty * toward @ ridge.gamma - pilot_psi @ pilot_inverse @ bend.T,
+        target=tilted.target,
+        known=known,
+        turn=inverse / total,
+        by_reliability=information.row_influence(information.solve(gradient) @ inverse),
+        by_mean=(seen_now / seen_past / total)[:, None] * ridge.gamma @ inverse,
+    )
 
 
-def _mean_influence(evidence: CovariateEvidence, ready: Covariates, control: Control) -> Floats:
-    """History items' pull on the historical mean, and by it on the score equation (N, K-1)."""
-    assert evidence.history is not None
-    weight = evidence.history.item_weight[:, None]
-    seen_total = (weight * ready.history_seen).sum(axis=0)
-    seen_share = evidence.current.item_weight @ ready.current_seen / evidence.current.total
-    out: Floats = (weight * ready.history / seen_total * seen_share) @ control.gamma
-    return out
+def moved_means(evidence: CovariateEvidence, level: float) -> Shift | None:
+    """Covariates whose means moved between the rounds by more than chance allows (`level` over all of them)."""
+    return moved_covariates(evidence.covariate_names, _ready(evidence), level)
 
 
-def _covariate_findings(
-    carried: Carried, ready: Covariates, control: Control, evidence: CovariateEvidence
-) -> list[Finding]:
-    columns = evidence.columns
-    assert columns is not None
-    found = dropped_findings(columns.names, Dropped(ready.kept, ready.constant, ready.collinear, ready.absent))
-    if not ready.kept:
+def _covariate_findings(evidence: CovariateEvidence, tilted: Tilted) -> list[Finding]:
+    covariates, names = tilted.covariates, evidence.covariate_names
+    found = dropped_findings(names, covariates.columns)
+    if not len(covariates.columns.kept):
         return found
-    in_history = ready.history_seen if columns.in_scope is None else ready.history_seen[columns.in_scope]
-    missing = 1.0 - float(ready.current_seen.mean()), 1.0 - float(in_history.mean())
-    found += value_findings(missing, control.penalty, control.n_effective, _penalty(evidence))
+    found += value_findings(_missing(evidence, covariates), tilted.ridge, _penalty(evidence))
+    shift = moved_covariates(names, covariates)
+    return found if shift is None else [*found, _beside_hero1(shift, tilted.carried, evidence)]
+
+
+def _missing(evidence: CovariateEvidence, covariates: Covariates | SummedCovariates) -> tuple[float, float]:
+    """The share of values that are missing, in current and in history."""
     assert evidence.history is not None
-    shift = covariate_shift(columns, ready, evidence.current.item_weight, evidence.history.item_weight)
-    return found if shift is None else [*found, _beside_hero1(shift, carried, evidence)]
+    scope = None if evidence.columns is None else evidence.columns.in_scope
+    n_past = evidence.history.n_items if scope is None else int(scope.sum())
+    here, there = (float(count.mean()) for count in covariates.observed())
+    return 1.0 - here / evidence.current.n_items, 1.0 - there / n_past
 
 
 def _beside_hero1(shift: Shift, carried: Carried, evidence: CovariateEvidence) -> Finding:
@@ -198,14 +174,3 @@ def _beside_hero1(shift: Shift, carried: Carried, evidence: CovariateEvidence) -
     action = f"Trust `hero1` more, which says {shown}; or leave `method` out: the default does not rest on these means."
     told = shift.carried()
     return replace(told, action=action, data={**told.data, "hero1": instead})
-
-
-def covariate_shift(
-    columns: CovariateColumns,
-    ready: Covariates,
-    current_weight: Floats,
-    history_weight: Floats,
-    level: float = 0.05,
-) -> Shift | None:
-    """Means that moved by more than chance allows (`level` over all covariates), which HERO-2 carries into the rate."""
-    return moved_covariates(columns.names, ready.kept, mean_shift(ready, current_weight, history_weight), level)

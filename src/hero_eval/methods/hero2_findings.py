@@ -1,4 +1,4 @@
-"""What HERO-2 has to say of its covariates, whether it saw items or their sums."""
+"""What HERO-2 has to say of its covariates."""
 
 from __future__ import annotations
 
@@ -9,37 +9,25 @@ import numpy as np
 from scipy import special
 
 from hero_eval.findings import Finding, name_some
-from hero_eval.model.patterns import Floats
+from hero_eval.model.regression import Covariates, KeptColumns, Ridge, SummedCovariates
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """Positions of covariates: those kept, and those dropped for three reasons."""
-
-    kept: tuple[int, ...]
-    constant: tuple[int, ...]
-    collinear: tuple[int, ...]
-    absent: tuple[int, ...]
-
-
-def dropped_findings(names: Sequence[str], dropped: Dropped) -> list[Finding]:
+def dropped_findings(names: Sequence[str], columns: KeptColumns) -> list[Finding]:
     found = []
     for why, which in (
-        ("the same for every current item", dropped.constant),
-        ("a combination of the others", dropped.collinear),
-        ("never observed in one of the rounds", dropped.absent),
+        ("the same for every current item", columns.constant),
+        ("a combination of the others", columns.collinear),
+        ("never observed in one of the rounds", columns.absent),
     ):
-        if which:
+        if len(which):
             left_out = [names[c] for c in which]
             found.append(Finding("F401", f"dropped {name_some(left_out)}: {why}", {"columns": left_out}))
-    if not dropped.kept:
+    if not len(columns.kept):
         found.append(Finding("F401", "no covariate is left: HERO-2 is HERO-1 here", {"columns": list(names)}))
     return found
 
 
-def value_findings(
-    missing: tuple[float, float], penalty: float, n_effective: float, asked: float | None
-) -> list[Finding]:
+def value_findings(missing: tuple[float, float], ridge: Ridge, asked: float | None) -> list[Finding]:
     """Missing values (their share in current and in history), and a penalty that was chosen."""
     found = []
     if max(missing) > 0:
@@ -49,8 +37,8 @@ def value_findings(
         )
         found.append(Finding("F402", message, {"current": missing[0], "history": missing[1]}))
     if asked is None:
-        message = f"ridge penalty {penalty:.3g}, worth {n_effective:.1f} covariates"
-        found.append(Finding("F405", message, {"penalty": penalty, "n_effective": n_effective}))
+        message = f"ridge penalty {ridge.penalty:.3g}, worth {ridge.n_effective:.1f} covariates"
+        found.append(Finding("F405", message, {"penalty": ridge.penalty, "n_effective": ridge.n_effective}))
     return found
 
 
@@ -73,10 +61,13 @@ class Shift:
         return self.finding("hero2 takes that as chance", doubts=True)
 
 
-def moved_covariates(names: Sequence[str], kept: Sequence[int], z: Floats, level: float = 0.05) -> Shift | None:
+def moved_covariates(
+    names: Sequence[str], covariates: Covariates | SummedCovariates, level: float = 0.05
+) -> Shift | None:
     """Means that moved by more than chance allows (`level` over all covariates)."""
+    z = covariates.shift()
     bound = -special.ndtri(level / 2 / max(len(z), 1))
-    moved = [names[c] for c, value in zip(kept, z, strict=True) if abs(value) > bound]
+    moved = [names[c] for c, value in zip(covariates.columns.kept, z, strict=True) if abs(value) > bound]
     if not moved:
         return None
     largest = float(np.abs(z).max())

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from hero_eval.findings import Finding, name_some
 from hero_eval.methods.evidence import JointEvidence, joined_times
-from hero_eval.methods.hero2 import covariate_shift
+from hero_eval.methods.hero2_findings import moved_covariates
 from hero_eval.methods.hero3_findings import contradiction_findings, fit_findings
 from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
@@ -106,7 +106,7 @@ def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:
     plain = gather_rows(evidence, evidence.n_classes)
     chosen = choose_levels(plain, evidence.groups, evidence.progress)
     ready = None if evidence.covariates is None else _ready(evidence)
-    if ready is None or not ready.kept:
+    if ready is None or not len(ready.columns.kept):
         # Components that are classes were looked at with other priors than they are fitted with.
         start = chosen if chosen.shape.n_levels else None
         fit = fit_levels(plain, chosen.shape, evidence.groups, _OPTIONS, warm=start, progress=evidence.progress)
@@ -116,11 +116,11 @@ def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:
     fit = read_in_context(fit, _OPTIONS)
     if ready is None or evidence.covariates is None:
         return FittedRound(fit, False, evidence.alone), ()
-    if not ready.kept:
+    if not len(ready.columns.kept):
         names = list(evidence.covariates.names)
         message = f"no covariate tells items apart: {name_some(names)} not used"
         return FittedRound(fit, False, evidence.alone), (Finding("F401", message, {"columns": names}),)
-    shift = covariate_shift(evidence.covariates, ready, evidence.current.item_weight, evidence.history_weight)
+    shift = moved_covariates(evidence.covariates.names, ready)
     if shift is None:
         return FittedRound(fit, chosen.shape.n_levels == 0, evidence.alone), ()
     so = "class rates were averaged over the current round's items only"

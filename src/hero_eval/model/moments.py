@@ -35,6 +35,19 @@ class Moments:
     observed: Floats
     largest: Floats
 
+    @property
+    def means(self) -> Floats:
+        """(d,) means of the values seen."""
+        middle: Floats = self.sums.sum(axis=0) / np.maximum(self.seen.sum(axis=0), 1e-300)
+        return self.centre + self.scale * middle
+
+    @property
+    def mean_variances(self) -> Floats:
+        """(d,) of these means."""
+        squares = np.diag(self.moved(self.means, self.scale).products_sq)[len(self.names) :]
+        out: Floats = squares * (self.scale / np.maximum(self.seen.sum(axis=0), 1e-300)) ** 2
+        return out
+
     def moved(self, centre: Floats, scale: Floats) -> Moments:
         """The same items, measured from another centre in another unit."""
         stretch = self.scale / scale

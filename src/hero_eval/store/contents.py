@@ -214,7 +214,7 @@ def checked(rows: StoredRows, options: ReadOptions, where: str) -> Contents:
 
 
 def as_sources(rows: StoredRows, where: str) -> InputTables:
-    """StoredRows as the tables that a round is read from."""
+    """Rows as the tables that a round is read from."""
 
     def source(name: str, table: Any) -> InputTable | None:
         return InputTable(f"{where}, {name},", table, "files") if table.num_rows else None
