@@ -11,7 +11,7 @@ from make_rounds import GOOD, LARGE, SMALL, draw_pair, round_of
 from scipy import optimize, stats
 
 import hero_eval as hero
-from hero_eval.estimation.curves import Flat, Mirrored, Normal, Resampled, Rooted, Touching, resampled
+from hero_eval.estimation.curves import EdgeCurve, Flat, Mirrored, Normal, ProfileCurve, Resampled, resampled
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
 from hero_eval.model.joint import Fixed, Joint, fit_joint, profile, stack
@@ -41,16 +41,16 @@ def plain(kind: str, replicates: int = 200) -> hero.Estimate:
 
 CURVES = {
     "normal": Normal(0.3, 0.05, (0.0, 1.0)),
-    "t": Normal(0.3, 0.05, (0.0, 1.0), freedom=7.0),
+    "t": Normal(0.3, 0.05, (0.0, 1.0), df=7.0),
     "plain": Normal(0.1, 0.2, (-1.0, 1.0), logit=False),
-    "rooted": Rooted(np.array([-2.0, -1.0, -0.2]), np.array([-2.5, 0.0, 2.1]), (0.0, 1.0)),
+    "rooted": ProfileCurve(np.array([-2.0, -1.0, -0.2]), np.array([-2.5, 0.0, 2.1]), (0.0, 1.0)),
     "scores": Normal(3.0, 0.4, (1.0, 5.0)),
     "mirrored": Mirrored(Normal(0.3, 0.05, (0.0, 1.0)), 1.0),
 }
 
 
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
-def test_quantiles_and_confidences_are_inverse(curve: Normal | Rooted) -> None:
+def test_quantiles_and_confidences_are_inverse(curve: Normal | ProfileCurve) -> None:
     """'95% sure that it is above x' and the 95% lower bound would contradict each other."""
     ends = [curve.quantile(p) for p in (0.01, 0.05, 0.3, 0.5, 0.8, 0.975)]
     assert ends == sorted(ends)
@@ -71,7 +71,7 @@ def test_a_resampled_curve_without_bias_is_the_plain_percentile() -> None:
 def test_nothing_known_is_the_whole_range() -> None:
     """An estimate without information would show some interval or other."""
     assert (Flat((0.0, 1.0)).quantile(0.025), Flat((0.0, 1.0)).quantile(0.975)) == (0.0, 1.0)
-    touching = Touching(Normal(0.99, 0.01, (0.0, 1.0)), 1.0)
+    touching = EdgeCurve(Normal(0.99, 0.01, (0.0, 1.0)), 1.0)
     assert touching.quantile(0.975) == 1.0
     assert touching.quantile(0.025) < 0.99
 

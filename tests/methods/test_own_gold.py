@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hero_eval.model.levels import LevelFit
 from make_rounds import codes, finding, labels_given, near_answers, round_of, tables_of
 from reference import naive
 from scipy.special import ndtri
@@ -26,6 +25,7 @@ from hero_eval.methods.hero3 import fitted_levels
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
+from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.prediction_powered import left_out, powered_mean
 from hero_eval.round import Round
@@ -312,8 +312,9 @@ def test_leaving_a_gold_out_is_like_fitting_without_it(n_classes: int) -> None:
 def test_what_is_left_out_is_measured_from_the_mean_without_it(n_classes: int) -> None:
     """A gold of class 1 that is forgotten lowers all predictions, which would look as if labels told less than they
     do."""
-    evidence, labels, gold = own_evidence(n_classes, 40 + n_classes)
-    evidence = replace(evidence, wide=replace(evidence.wide, current=patterns_of_matrix(labels, n_classes, gold)))
+    _, labels, gold = own_evidence(n_classes, 40 + n_classes)
+    patterns = patterns_of_matrix(labels, n_classes, gold)
+    evidence = JointEvidence(n_classes, patterns, tuple("abcd"), (), np.zeros(4, dtype=np.int64), patterns, em=TIGHT)
     whole = fitted_levels(evidence)
     where = whole.rows.known
     taken_off = np.zeros_like(whole.shares)
@@ -327,8 +328,8 @@ def test_what_is_left_out_is_measured_from_the_mean_without_it(n_classes: int) -
     for item in np.flatnonzero(gold >= 0)[:12]:
         less = gold.copy()
         less[item] = -1
-        wide = replace(evidence.wide, current=patterns_of_matrix(labels, n_classes, less))
-        again = fitted_levels(replace(evidence, wide=wide, warm_levels=whole))
+        without = patterns_of_matrix(labels, n_classes, less)
+        again = fitted_levels(replace(evidence, current=without, warm_levels=whole))
         moved.append(mean(again) - mean(whole))
         missed.append(taken_off[whole.rows.patterns.row_of_item[item]] - moved[-1])
     assert np.abs(moved).max() > 0.0005

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
-from hero_eval.estimation import question
 from hero_eval.estimation import select as choice
 from hero_eval.estimation.replay import (
     HISTORY_MEAN,
@@ -26,14 +25,12 @@ from hero_eval.estimation.replay import (
     Quantity,
     RoundDrift,
     Seen,
-    clear_winner,
     common_drift,
     gold_seen,
-    rival,
 )
+from hero_eval.estimation.rivals import choose_by_plays, clear_winner, rival
 from hero_eval.phrasing import without_common
 from hero_eval.round import Round
-from hero_eval.targets.backtest import choice as backtest_choice
 
 ANSWERS = binary_answers([0.85, 0.8, 0.75, 0.7], [0.9, 0.8, 0.85, 0.75])
 RATE = Quantity("rate of '1'", np.array([0.0, 1.0]))
@@ -463,7 +460,7 @@ def test_why_another_method_was_not_taken_is_told() -> None:
         ([0.05, -0.06, 0.04, 0.085], "which chance explains"),
     ):
         found = [*HERO3, *plays_of("hero1", errors, [0.15] * 4)]
-        method, why = backtest_choice(found, ["hero1", "hero3"])
+        method, why = choose_by_plays(found, ["hero1", "hero3"])
         assert method == "hero3"
         assert words in why
 
@@ -518,7 +515,7 @@ def test_a_named_method_is_never_tried(rounds: list[Round], monkeypatch: pytest.
     def refuse(*_: Any) -> None:
         raise AssertionError("something was chosen")
 
-    monkeypatch.setattr(question, "_best", refuse)
+    monkeypatch.setattr(choice, "rounds_to_play", refuse)
     assert hero.backtest(rounds[:3], methods=["hero1", "hero3"]).best == "hero3"
     assert set(hero.compare_methods(rounds[0].without_gold(), rounds[1:])) >= {"hero1", "hero3"}
 
