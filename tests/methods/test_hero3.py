@@ -221,7 +221,7 @@ def judged_rounds(rng: np.random.Generator, shared: float, n_past: int = 6) -> t
     return rounds[:-1], rounds[-1], rate
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_rates_are_not_pulled_to_history_by_shared_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model much better than its forerunners would be told to be only a little better."""
     slopes = {}
@@ -657,19 +657,19 @@ def test_two_rounds_of_one_name_drift_apart(team: Team) -> None:
 # ------------------------------------------------------------------------------------------------ simulation
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_labelers_that_err_together_bias_it_far_less() -> None:
     """Errors that labelers share would pass for agreement, as they do in HERO-1."""
     limits = load_script(TOOLS, "measure_limits")
     (situation,) = (one for one in limits.SITUATIONS if one.together == 0.5)
     truth, gaps = limits.DESIGN.true_rate(), []
-    for number in range(20):
+    for number in range(10):
         current, history = limits.draw(limits.DESIGN, situation, np.random.default_rng([9, number]))
         learned = hero.fit_reliability(history)
         gaps.append([hero.estimate_rate(current, learned, method=m).value - truth for m in ("hero1", "hero3")])
     bias = np.mean(gaps, axis=0)
     error = np.std(gaps, axis=0, ddof=1) / np.sqrt(len(gaps))
-    assert bias[0] > 0.05
+    assert bias[0] - 3 * error[0] > 0.05  # ten draws tell it to a hundredth
     assert abs(bias[1]) < bias[0] / 3 + 3 * np.hypot(error[1], error[0] / 3)
 
 
