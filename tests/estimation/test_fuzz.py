@@ -22,7 +22,7 @@ LABELS = {"item": ["a", "a", "b", "b"], "labeler": ["x", "y", "x", "y"], "label"
 
 
 @pytest.mark.slow
-@examples(12, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
+@examples(8, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**6))
 @example(27)  # an interval of no width on an edge, by replicates
 @example(80)  # replicates without gold
