@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.io.distinct import Codes, Column, distinct, number_order, text_order
 from hero_eval.io.values import BINARY, MISSING, answer_text, fold, number, number_text, plain_text
-
-Codes = NDArray[np.int64]
-Column = Any  # a pyarrow ChunkedArray or Array; pyarrow has no types
 
 LARGEST = 1e100
 """Numbers above this, or below its negative, count as infinite."""
@@ -35,6 +34,11 @@ class Coded:
     """(n_rows,) rows whose answer had space around it; None: none had."""
     aside: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """Answers that count as not given, with the rows (n_rows,) that had them."""
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no row is null. Then every text is some row's."""
+        return bool(self.codes.min(initial=0) >= 0)
 
     def text(self, code: int) -> str:
         return str(self.texts[int(code)].as_py())
@@ -78,8 +82,9 @@ def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
 
 def encode_raw(column: Column) -> Codes:
     """Codes that tell equal values from different ones; null, NaN and "" are -1."""
-    codes, seen = _dictionary(plain(column))
-    return np.append(np.where(_stands_for_nothing(seen), -1, np.arange(len(seen))), -1)[codes]
+    codes, seen = distinct(plain(column))
+    nothing = _stands_for_nothing(seen)
+    return np.append(np.where(nothing, -1, np.arange(len(seen))), -1)[codes] if nothing.any() else codes
 
 
 def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
@@ -88,28 +93,51 @@ def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
 
 def _encode_both(column: Column, to_text: Callable[[Column], Column]) -> tuple[Coded, Codes]:
     """The column as texts, and the codes of its values before they became text."""
-    import pyarrow.compute as pc
-
-    raw, seen = _dictionary(plain(column))
+    raw, seen = _seen(column)
     texts = to_text(seen)
-    order = pc.sort_indices(texts).to_numpy()[: len(texts) - texts.null_count]  # nulls sort last
+    order = _order(seen, texts)
+    if order is None:
+        return Coded(codes=raw, texts=texts), raw
     ordered = texts.take(order)
-    fresh = np.ones(len(order), np.bool_)  # "1" and 1.0 have become one text
-    fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    fresh = _fresh(ordered)
     rank = np.full(len(texts) + 1, -1, np.int64)
     rank[order] = np.cumsum(fresh) - 1
-    return Coded(codes=rank[raw], texts=ordered.filter(fresh)), raw
+    return Coded(codes=rank[raw], texts=ordered if fresh.all() else ordered.filter(fresh)), raw
 
 
-def _dictionary(column: Column) -> tuple[Codes, Column]:
-    """Codes (-1 = null) and the distinct values."""
+def _seen(column: Column) -> tuple[Codes, Column]:
+    """Codes and distinct values in a plain type; categories are not written out for it."""
     import pyarrow as pa
 
-    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    encoded = chunked.dictionary_encode()  # all chunks get the same dictionary
-    parts = [chunk.indices.fill_null(-1).to_numpy().astype(np.int64) for chunk in encoded.chunks]
-    codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    return codes, encoded.chunk(0).dictionary if parts else pa.array([], column.type)
+    if not pa.types.is_dictionary(column.type):
+        return distinct(plain(column))
+    codes, values = distinct(column)
+    simple = plain(values)
+    return codes, simple.combine_chunks() if isinstance(simple, pa.ChunkedArray) else simple
+
+
+def _order(seen: Column, texts: Column) -> Codes | None:
+    """The order of the texts, without nulls; None if they are in order, and each is there once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if texts.null_count:
+        return np.asarray(pc.sort_indices(texts).to_numpy()[: len(texts) - texts.null_count], np.int64)
+    if pa.types.is_integer(seen.type) and len(seen) > 1 and pc.all(pc.less(seen[:-1], seen[1:])).as_py():
+        values = seen.to_numpy()
+        order = number_order(values.astype(np.int64)) if int(values[-1]) < 2**63 else None
+        if order is not None:
+            return order
+    return text_order(texts)
+
+
+def _fresh(ordered: Column) -> NDArray[np.bool_]:
+    """Which of the ordered texts are not the one before: "1" and 1.0 have become one text."""
+    import pyarrow.compute as pc
+
+    fresh = np.ones(len(ordered), np.bool_)
+    fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    return fresh
 
 
 def plain(column: Column) -> Column:
@@ -222,7 +250,7 @@ def to_numbers(column: Column) -> Numbers:
         return Numbers(values, np.empty(0, np.int64))
     if not _is_text(kind):
         return _no_numbers(column)
-    codes, seen = _dictionary(column)
+    codes, seen = distinct(column)
     values, wrong = _parse_texts([text.strip() for text in seen.to_pylist()])
     return Numbers(np.append(values, np.nan)[codes], np.flatnonzero(np.append(wrong, False)[codes]))
 
@@ -275,9 +303,10 @@ def take(column: Column, rows: Codes) -> Column:
     """The values at these rows as one pyarrow array; row -1 gives null."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type) or _is_text(column.type):  # long texts overflow short offsets
-        column = plain(column)
-    taken = column.take(pa.array(np.where(rows < 0, 0, rows), mask=rows < 0))
+    wanted = pa.array(np.where(rows < 0, 0, rows), mask=rows < 0)
+    if pa.types.is_dictionary(column.type):
+        return plain(pa.chunked_array([column.take(wanted).combine_chunks()])).combine_chunks()
+    taken = (plain(column) if _is_text(column.type) else column).take(wanted)  # long texts overflow short offsets
     return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
 

@@ -19,6 +19,8 @@ from hero_eval.io.values import listed
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 COUNTS_MARK = b"hero_counts"
 """The entry in a Parquet file's metadata by which counts that `save_counts` wrote are known."""
+_FEW_BYTES = 1 << 16
+"""A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -168,15 +170,35 @@ def _read_parquet(file: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(file) if file.is_dir() else pq.ParquetFile(file).read()
+    if file.is_dir():
+        table = pq.read_table(file)
+    else:
+        table = pq.ParquetFile(file, read_dictionary=_few_valued(pq.read_metadata(file))).read()
     for name in table.column_names:
         column = table[name]
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        coded = pa.types.is_dictionary(column.type)
+        kind = column.type.value_type if coded else column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             try:
-                column.validate(full=True)
+                for chunk in column.chunks:
+                    (chunk.dictionary if coded else chunk).validate(full=True)
             except pa.ArrowInvalid as error:
                 raise wrong("E106", f"{file} column {name!r} is not UTF-8: {error}. Write it as UTF-8.") from error
     return table
+
+
+def _few_valued(metadata: Any) -> list[str]:
+    """Columns of text that the file holds as codes of few values: they need not be written out and looked up again."""
+    found = []
+    for place in range(metadata.num_columns):
+        column = metadata.schema.column(place)
+        if str(column.logical_type.type) != "STRING" or "." in column.path:
+            continue
+        parts = [metadata.row_group(group).column(place) for group in range(metadata.num_row_groups)]
+        sizes = [p.data_page_offset - p.dictionary_page_offset if p.has_dictionary_page else _FEW_BYTES for p in parts]
+        if sizes and max(sizes) < _FEW_BYTES:
+            found.append(column.name)
+    return found
 
 
 def _read_text(file: Path, ending: str) -> Any:

@@ -214,7 +214,7 @@ def read_ids(
     coded = _readable(table, column, problems, encode_ids)
     if coded is None:
         return None
-    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where))
+    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where)) if not coded.complete else ()
     if len(null):
         problems.append(
             Problem(
@@ -250,5 +250,7 @@ def positions(ids: Any, among: Any) -> Codes:
     """Where each id is in `among`, -1 = nowhere. Both are pyarrow arrays of text."""
     import pyarrow.compute as pc
 
+    if ids.equals(among):
+        return np.arange(len(ids))
     found = pc.index_in(ids, value_set=among).fill_null(-1)
     return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)

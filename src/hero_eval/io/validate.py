@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ class Contents:
     """What a `Round` holds; the shapes are explained there."""
 
     name: str
-    item_ids: NDArray[np.object_]
+    ids: Any
+    """The items' ids: a pyarrow or numpy array of text."""
     labelers: tuple[str, ...]
     values: tuple[str, ...]
     label_item: Codes
@@ -61,6 +63,18 @@ class Contents:
     notes: tuple[Finding, ...]
     frame_kind: str
 
+    @cached_property
+    def item_ids(self) -> NDArray[np.object_]:
+        """(n_items,) the ids as text; made when somebody asks, for an estimate hardly ever does."""
+        if isinstance(self.ids, np.ndarray):
+            return self.ids
+        return np.array(self.ids.to_numpy(zero_copy_only=False), np.object_)
+
+    def every(self, step: int) -> tuple[str, ...]:
+        """The id of one item out of so many."""
+        places = np.arange(0, len(self.ids), step)
+        return tuple(self.ids.take(places).tolist())
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -76,7 +90,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
-    gold = None if "gold" in sources.broken else _find_gold(tables, options, problems)
+    gold = None if "gold" in sources.broken else _find_gold(tables, labels, options, problems)
     answers = agree_on_answers(
         times_said(labels.answers) if labels else {},
         times_said(gold.answers) if gold else {},
@@ -94,7 +108,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         raise InputError(problems)
     return Contents(
         name=options.name,
-        item_ids=np.array(settled.item_ids.to_numpy(zero_copy_only=False), np.object_),
+        ids=settled.item_ids,
         labelers=settled.labelers,
         values=answers.values,
         label_item=settled.item,
@@ -131,13 +145,14 @@ def _name_columns(sources: InputTables, options: ReadOptions, problems: list[Pro
     return Tables(named.get("labels"), named.get("gold"), named.get("items"))
 
 
-def _find_gold(tables: Tables, options: ReadOptions, problems: list[Problem]) -> Gold | None:
+def _find_gold(tables: Tables, labels: Labels | None, options: ReadOptions, problems: list[Problem]) -> Gold | None:
     """Gold from its own table, else from a `gold` column of the labels or of the items."""
     if tables.gold is not None:
         return read_gold(tables.gold, options, problems)
     for table in (tables.labels, tables.items):
         if table is not None and "gold" in table.columns:
-            return read_gold(table, options, problems, borrowed=True)
+            items = labels.items if labels is not None and table is tables.labels else None
+            return read_gold(table, options, problems, borrowed=True, items=items)
     return None
 
 
@@ -224,7 +239,8 @@ def _notes(
     if aside:
         message = f"items without labels were set aside: {len(aside)} ({name_some(aside)})"
         notes.append(Finding("F102", message, {"count": len(aside), "items": aside[:5]}))
-    empty = int((labels.answers.codes < 0).sum()) - sum(int(rows.sum()) for rows in labels.answers.aside.values())
+    unsaid = 0 if labels.answers.complete else int((labels.answers.codes < 0).sum())
+    empty = unsaid - sum(int(rows.sum()) for rows in labels.answers.aside.values())
     if empty:
         notes.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))
     if described and described.varying:
