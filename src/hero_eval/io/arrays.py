@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.io.bridge import kept, taken, to_numpy, to_text_array
 from hero_eval.io.distinct import Codes, Column, distinct, number_order, text_order
 from hero_eval.io.values import BINARY, MISSING, answer_text, fold, number, number_text, plain_text
 
@@ -54,14 +55,13 @@ def encode_ids(column: Column) -> Coded:
 
 def encode_answers(column: Column, keep: frozenset[str] = frozenset(), missing: Sequence[str] = ()) -> Coded:
     """Answers as stripped text; missing answers, and those that are to count as missing, have code -1."""
-    import pyarrow as pa
 
     padded: list[int] = []
 
     def to_text(seen: Column) -> Column:
         values = scalars(seen)
         padded.extend(place for place, value in enumerate(values) if isinstance(value, str) and value != value.strip())
-        return pa.array([answer_text(value, keep) for value in values], pa.large_string())
+        return to_text_array([answer_text(value, keep) for value in values])
 
     coded, raw = _encode_both(column, to_text)
     if padded:
@@ -77,7 +77,7 @@ def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
         return coded
     rank = np.append(np.where(hit, -1, np.cumsum(~hit) - 1), -1)
     aside = {texts[code]: coded.codes == code for code in np.flatnonzero(hit)}
-    return replace(coded, codes=rank[coded.codes], texts=coded.texts.filter(~hit), aside=aside)
+    return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside=aside)
 
 
 def encode_raw(column: Column) -> Codes:
@@ -98,11 +98,11 @@ def _encode_both(column: Column, to_text: Callable[[Column], Column]) -> tuple[C
     order = _order(seen, texts)
     if order is None:
         return Coded(codes=raw, texts=texts), raw
-    ordered = texts.take(order)
+    ordered = taken(texts, order)
     fresh = _fresh(ordered)
     rank = np.full(len(texts) + 1, -1, np.int64)
     rank[order] = np.cumsum(fresh) - 1
-    return Coded(codes=rank[raw], texts=ordered if fresh.all() else ordered.filter(fresh)), raw
+    return Coded(codes=rank[raw], texts=ordered if fresh.all() else kept(ordered, fresh)), raw
 
 
 def _seen(column: Column) -> tuple[Codes, Column]:
@@ -122,9 +122,9 @@ def _order(seen: Column, texts: Column) -> Codes | None:
     import pyarrow.compute as pc
 
     if texts.null_count:
-        return np.asarray(pc.sort_indices(texts).to_numpy()[: len(texts) - texts.null_count], np.int64)
+        return to_numpy(pc.sort_indices(texts))[: len(texts) - texts.null_count].astype(np.int64)
     if pa.types.is_integer(seen.type) and len(seen) > 1 and pc.all(pc.less(seen[:-1], seen[1:])).as_py():
-        values = seen.to_numpy()
+        values = to_numpy(seen)
         order = number_order(values.astype(np.int64)) if int(values[-1]) < 2**63 else None
         if order is not None:
             return order
@@ -136,7 +136,7 @@ def _fresh(ordered: Column) -> NDArray[np.bool_]:
     import pyarrow.compute as pc
 
     fresh = np.ones(len(ordered), np.bool_)
-    fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    fresh[1:] = to_numpy(pc.not_equal(ordered[1:], ordered[:-1]))
     return fresh
 
 
@@ -157,7 +157,7 @@ def plain(column: Column) -> Column:
         except pa.ArrowInvalid:
             return column
     if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind):
-        return pa.chunked_array([pa.array([plain_text(v) for v in column.to_pylist()], pa.large_string())])
+        return pa.chunked_array([to_text_array([plain_text(v) for v in column.to_pylist()])])
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
     return column.cast(pa.large_string()) if pa.types.is_null(kind) else column
@@ -178,7 +178,7 @@ def stored_plainly(column: Column) -> Column:
         return column.cast(pa.large_string())
     strange = pa.types.is_union(kind) or pa.types.is_interval(kind) or pa.types.is_duration(kind)
     if strange or "list_view" in str(kind):
-        return pa.chunked_array([pa.array([plain_text(v) for v in column.to_pylist()], pa.large_string())])
+        return pa.chunked_array([to_text_array([plain_text(v) for v in column.to_pylist()])])
     return column
 
 
@@ -193,7 +193,7 @@ def scalars(seen: Column) -> list[Any]:
     import pyarrow as pa
 
     if pa.types.is_floating(seen.type):
-        return [None if np.isnan(v) else number_text(v) for v in seen.to_numpy(zero_copy_only=False)]
+        return [None if np.isnan(v) else number_text(v) for v in to_numpy(seen, np.nan)]
     return list(seen.to_pylist())
 
 
@@ -202,9 +202,10 @@ def _id_texts(seen: Column) -> Column:
     import pyarrow.compute as pc
 
     if pa.types.is_floating(seen.type):
-        return pa.array(scalars(seen), pa.large_string())
+        return to_text_array(scalars(seen))
     texts = seen.cast(pa.large_string())
-    return pc.if_else(pc.equal(texts, ""), None, texts)
+    empty = to_numpy(pc.binary_length(texts)) == 0
+    return taken(texts, np.where(empty, -1, np.arange(len(texts)))) if empty.any() else texts
 
 
 def _stands_for_nothing(seen: Column) -> NDArray[np.bool_]:
@@ -212,12 +213,10 @@ def _stands_for_nothing(seen: Column) -> NDArray[np.bool_]:
     import pyarrow.compute as pc
 
     if pa.types.is_floating(seen.type):
-        nothing = pc.is_nan(seen)
-    elif _is_text(seen.type):
-        nothing = pc.equal(seen, "")
-    else:
-        return np.zeros(len(seen), np.bool_)
-    return np.asarray(nothing.to_numpy(zero_copy_only=False), np.bool_)
+        return to_numpy(pc.is_nan(seen))
+    if _is_text(seen.type):
+        return np.asarray(to_numpy(pc.binary_length(seen)) == 0)
+    return np.zeros(len(seen), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -246,7 +245,7 @@ def to_numbers(column: Column) -> Numbers:
     if pa.types.is_boolean(kind):
         return to_numbers(column.cast(pa.int8()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        values = np.array(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+        values = np.array(to_numpy(column.cast(pa.float64(), safe=False), np.nan), np.float64)
         return Numbers(values, np.empty(0, np.int64))
     if not _is_text(kind):
         return _no_numbers(column)
@@ -256,7 +255,7 @@ def to_numbers(column: Column) -> Numbers:
 
 
 def _no_numbers(column: Column) -> Numbers:
-    present = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    present = to_numpy(column.is_valid())
     return Numbers(np.full(len(column), np.nan), np.flatnonzero(present))
 
 
@@ -303,11 +302,10 @@ def take(column: Column, rows: Codes) -> Column:
     """The values at these rows as one pyarrow array; row -1 gives null."""
     import pyarrow as pa
 
-    wanted = pa.array(np.where(rows < 0, 0, rows), mask=rows < 0)
     if pa.types.is_dictionary(column.type):
-        return plain(pa.chunked_array([column.take(wanted).combine_chunks()])).combine_chunks()
-    taken = (plain(column) if _is_text(column.type) else column).take(wanted)  # long texts overflow short offsets
-    return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+        return plain(pa.chunked_array([taken(column, rows).combine_chunks()])).combine_chunks()
+    found = taken(plain(column) if _is_text(column.type) else column, rows)  # long texts overflow short offsets
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 @dataclass(frozen=True)

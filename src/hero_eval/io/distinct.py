@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.io.bridge import kept, taken, to_arrow, to_numpy
+
 Codes = NDArray[np.int64]
 Column = Any  # a pyarrow ChunkedArray or Array; pyarrow has no types
 
@@ -36,9 +38,10 @@ def distinct(column: Column) -> tuple[Codes, Column]:
         return _of_categories(chunked)
     if len(chunked) >= MANY and not chunked.null_count:
         if pa.types.is_integer(kind):
-            found = _by_table(_whole(chunked))
+            numbers = to_numpy(chunked)
+            found = _by_table(numbers)
             if found is not None:
-                return found[0], pa.array(found[1], kind)
+                return found[0], to_arrow(found[1].astype(numbers.dtype))
         if pa.types.is_large_string(kind) or pa.types.is_string(kind):
             return _of_texts(chunked)
     return _hashed(chunked)
@@ -48,9 +51,9 @@ def _hashed(chunked: Column) -> tuple[Codes, Column]:
     import pyarrow as pa
 
     encoded = chunked.dictionary_encode()  # all chunks get the same dictionary
-    parts = [chunk.indices.fill_null(-1).to_numpy().astype(np.int64) for chunk in encoded.chunks]
+    parts = [to_numpy(chunk.indices, -1).astype(np.int64) for chunk in encoded.chunks]
     codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    return codes, encoded.chunk(0).dictionary if parts else pa.array([], chunked.type)
+    return codes, encoded.chunk(0).dictionary if parts else pa.nulls(0, chunked.type)
 
 
 def _of_categories(chunked: Column) -> tuple[Codes, Column]:
@@ -59,27 +62,24 @@ def _of_categories(chunked: Column) -> tuple[Codes, Column]:
 
     unified = chunked.unify_dictionaries()
     if not unified.num_chunks:
-        return np.empty(0, np.int64), pa.array([], chunked.type.value_type)
+        return np.empty(0, np.int64), pa.nulls(0, chunked.type.value_type)
     values = unified.chunk(0).dictionary
-    parts = [_filled(chunk.indices) for chunk in unified.chunks]
+    parts = [_signed(chunk.indices) for chunk in unified.chunks]
     codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
     place = np.append(np.arange(len(values)), -1)
     used = np.bincount(codes + 1, minlength=len(values) + 1)[1:] > 0
     if values.null_count:
-        used &= values.is_valid().to_numpy(zero_copy_only=False)
+        used &= to_numpy(values.is_valid())
     if used.all():
         return codes, values
     place[:-1] = np.where(used, np.cumsum(used) - 1, -1)
-    return place[codes], values.filter(pa.array(used))
+    return place[codes], kept(values, used)
 
 
-def _filled(indices: Column) -> Codes:
-    whole = indices.fill_null(-1) if indices.null_count else indices
-    return whole.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+def _signed(indices: Column) -> Codes:
+    import pyarrow as pa
 
-
-def _whole(chunked: Column) -> NDArray[Any]:
-    return np.asarray(chunked.chunk(0).to_numpy() if chunked.num_chunks == 1 else chunked.to_numpy())
+    return to_numpy(indices.cast(pa.int64()) if indices.null_count else indices, -1).astype(np.int64)
 
 
 def _by_table(numbers: NDArray[Any]) -> tuple[Codes, Codes] | None:
@@ -105,7 +105,7 @@ def _of_texts(chunked: Column) -> tuple[Codes, Column]:
         codes, values = found
         row = np.empty(len(values), np.int64)
         row[codes] = np.arange(len(codes))
-        return codes, _one_array(chunked.take(row))
+        return codes, _one_array(taken(chunked, row))
     return _by_runs(chunked) if _repeats(chunked) else _hashed(chunked)
 
 
@@ -143,7 +143,7 @@ def _numbers_behind(chunked: Column) -> Codes | None:
             return None
         if ((letters[ends[:-1]] == _ZERO) & (np.diff(ends) > 1)).any():
             return None
-    return _whole(rest.cast(pa.int64()))
+    return to_numpy(rest.cast(pa.int64()))
 
 
 def _digits_at_end(texts: Column, width: int) -> Codes | None:
@@ -163,7 +163,7 @@ def common_start(texts: Column) -> str | None:
     """What all of these texts begin with, without digits at its end; None if that cannot be said shortly."""
     import pyarrow.compute as pc
 
-    some = texts.take(np.linspace(0, len(texts) - 1, _SAMPLE).astype(np.int64)).to_pylist()
+    some = taken(texts, np.linspace(0, len(texts) - 1, _SAMPLE).astype(np.int64)).to_pylist()
     low, high = min(some), max(some)
     same = [one == other for one, other in zip(low, high, strict=False)]
     start = low[: [*same, False].index(False)].rstrip("0123456789")
@@ -196,9 +196,9 @@ def _by_runs(chunked: Column) -> tuple[Codes, Column]:
     firsts, runs, n_runs = [], [], 0
     for chunk in chunked.chunks:
         fresh = np.ones(len(chunk), np.bool_)
-        fresh[1:] = pc.not_equal(chunk[1:], chunk[:-1]).to_numpy(zero_copy_only=False)
+        fresh[1:] = to_numpy(pc.not_equal(chunk[1:], chunk[:-1]))
         begun = np.flatnonzero(fresh)
-        firsts.append(chunk.take(pa.array(begun)))
+        firsts.append(taken(chunk, begun))
         runs.append(np.cumsum(fresh) + (n_runs - 1))
         n_runs += len(begun)
     codes, values = _hashed(pa.chunked_array(firsts, chunked.type))
@@ -212,7 +212,7 @@ def text_order(texts: Column) -> Codes | None:
     if len(texts) < 2 or pc.all(pc.less(texts[:-1], texts[1:])).as_py():
         return None
     order = _order_by_words(texts) if len(texts) >= MANY else None
-    return np.asarray(pc.sort_indices(texts).to_numpy(), np.int64) if order is None else order
+    return to_numpy(pc.sort_indices(texts)).astype(np.int64) if order is None else order
 
 
 def _order_by_words(texts: Column) -> Codes | None:

@@ -13,6 +13,7 @@ from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.io.answers import Answers, outside_classes
 from hero_eval.io.arrays import Coded, Codes, settle
+from hero_eval.io.bridge import kept
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named, positions, read_answers, read_ids
 from hero_eval.io.values import count_of
@@ -81,8 +82,8 @@ def settle_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> 
     placed = (items if item_of is None else item_of[items], labelers if labeler_of is None else labeler_of[labelers])
     item, labeler, answer = sort_labels(*placed, answers.of_label(answered), n_items, n_labelers, len(answers.values))
     same_pair = (item[1:] == item[:-1]) & (labeler[1:] == labeler[:-1])
-    item_ids = labels.items.texts if item_of is None else labels.items.texts.filter(item_seen)
-    names = tuple(labels.labelers.texts.filter(labeler_seen).to_pylist())
+    item_ids = labels.items.texts if item_of is None else kept(labels.items.texts, item_seen)
+    names = tuple(kept(labels.labelers.texts, labeler_seen).to_pylist())
     duplicates = 0
     if same_pair.any():
         same = same_pair & (answer[1:] == answer[:-1])
@@ -95,7 +96,7 @@ def settle_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> 
         item, labeler, answer, duplicates = item[fresh], labeler[fresh], answer[fresh], int(same.sum())
     return SortedLabels(
         item_ids=item_ids,
-        unlabeled=labels.items.texts.filter(~item_seen),
+        unlabeled=kept(labels.items.texts, ~item_seen),
         labelers=names,
         item=item,
         labeler=labeler,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
 from hero_eval.io.arrays import LARGEST, Coded, Codes, Numbers, encode_answers, encode_ids, show
+from hero_eval.io.bridge import to_numpy
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.values import listed
 
@@ -252,5 +253,4 @@ def positions(ids: Any, among: Any) -> Codes:
 
     if ids.equals(among):
         return np.arange(len(ids))
-    found = pc.index_in(ids, value_set=among).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+    return to_numpy(pc.index_in(ids, value_set=among), -1).astype(np.int64)

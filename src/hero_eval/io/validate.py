@@ -18,6 +18,7 @@ from hero_eval.errors import InputError, Problem
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
 from hero_eval.io.arrays import Codes
+from hero_eval.io.bridge import kept, taken
 from hero_eval.io.items import Described, check_named, describe
 from hero_eval.io.labels import (
     Gold,
@@ -68,12 +69,14 @@ class Contents:
         """(n_items,) the ids as text; made when somebody asks, for an estimate hardly ever does."""
         if isinstance(self.ids, np.ndarray):
             return self.ids
-        return np.array(self.ids.to_numpy(zero_copy_only=False), np.object_)
+        return np.array(self.ids.to_pylist(), np.object_)
 
     def every(self, step: int) -> tuple[str, ...]:
         """The id of one item out of so many."""
         places = np.arange(0, len(self.ids), step)
-        return tuple(self.ids.take(places).tolist())
+        return tuple(
+            self.ids[places].tolist() if isinstance(self.ids, np.ndarray) else taken(self.ids, places).to_pylist()
+        )
 
 
 @dataclass(frozen=True)
@@ -191,14 +194,14 @@ def _check_ids(
     in_items = described is not None and not described.from_labels
     listed = unlabeled | set(described.others(settled.item_ids) if described and in_items else ())
     if gold is not None and "items" not in sources.broken:
-        away = gold.items.texts.filter(gold_answers >= 0)
-        away = away.filter(positions(away, settled.item_ids) < 0).to_pylist()
+        away = kept(gold.items.texts, gold_answers >= 0)
+        away = kept(away, positions(away, settled.item_ids) < 0).to_pylist()
         unknown = sorted(set(away) - listed)
         if unknown:
             problems.append(_unknown_gold(gold.table.name, unknown, settled))
     if described and in_items:
         strangers = sorted(listed - unlabeled)
-        lacking = settled.item_ids.filter(described.lacking).to_pylist()
+        lacking = kept(settled.item_ids, described.lacking).to_pylist()
         if strangers and lacking:
             problems.append(_misaligned_items(described, strangers, lacking))
     return sorted(listed)
