@@ -80,11 +80,26 @@ def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
     return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside=aside)
 
 
-def encode_raw(column: Column) -> Codes:
-    """Codes that tell equal values from different ones; null, NaN and "" are -1."""
+def encode_raw(column: Column) -> NDArray[Any]:
+    """Whole numbers that tell equal values from different ones; null, NaN and "" are -1."""
+    bits = _bits_of_numbers(column)
+    if bits is not None:
+        return bits
     codes, seen = distinct(plain(column))
     nothing = _stands_for_nothing(seen)
     return np.append(np.where(nothing, -1, np.arange(len(seen))), -1)[codes] if nothing.any() else codes
+
+
+def _bits_of_numbers(column: Column) -> NDArray[Any] | None:
+    """Numbers without null as they are stored, which tells them apart as well; of other columns None."""
+    import pyarrow as pa
+
+    if column.null_count or not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
+        return None
+    values = to_numpy(column)
+    if np.isnan(values).any():
+        return None
+    return (values + values.dtype.type(0)).view(f"u{values.dtype.itemsize}")  # -0.0 is 0.0
 
 
 def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
@@ -318,13 +333,17 @@ class Settled:
     """Rows that say something else than the row that speaks for their id."""
 
 
-def settle(ids: Codes, n_ids: int, values: Codes, *, null_counts: bool = False) -> Settled:
+def settle(ids: Codes, n_ids: int, values: NDArray[Any], *, null_counts: bool = False) -> Settled:
     """Which row speaks for each id, and which rows contradict it.
 
     A null says nothing, so it neither speaks nor contradicts, unless `null_counts`.
     """
-    speaking = np.flatnonzero((ids >= 0) & ((values >= 0) | null_counts))
     rows = np.full(n_ids, -1, np.int64)
+    known = (ids >= 0) & ((values >= 0) | null_counts)
+    if known.all():
+        rows[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
+        return Settled(rows, np.flatnonzero(values != values[rows][ids]))
+    speaking = np.flatnonzero(known)
     rows[ids[speaking][::-1]] = speaking[::-1]  # the last assignment stays, so the first row speaks
     clashes = speaking[values[speaking] != values[rows[ids[speaking]]]]
     return Settled(rows, clashes)

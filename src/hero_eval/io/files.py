@@ -21,6 +21,7 @@ COUNTS_MARK = b"hero_counts"
 """The entry in a Parquet file's metadata by which counts that `save_counts` wrote are known."""
 _FEW_BYTES = 1 << 16
 """A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
+_LOOK_BYTES = 1 << 20
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -157,6 +158,23 @@ def text_format(file: Path) -> tuple[str, list[str]] | None:
     except (OSError, EOFError) as error:
         raise wrong("E103", f"{file} cannot be read: {error}. Write it again; it may be damaged.") from error
     return delimiter, _named_once(file, header)
+
+
+def rows_of(path: Path) -> int:
+    """How many rows a table in files has: as Parquet says, of text by the size of its first lines; 0 if unreadable."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.is_dir():
+            return sum(pq.read_metadata(part).num_rows for part in path.glob("**/*.parquet"))
+        if _ending(path.name) == ".parquet":
+            return int(pq.read_metadata(path).num_rows)
+        with path.open("rb") as raw, gzip.open(raw) if path.name.lower().endswith(".gz") else raw as stream:
+            lines = stream.read(_LOOK_BYTES).count(b"\n")
+            return int(lines * max(path.stat().st_size / max(raw.tell(), 1), 1.0))
+    except (pa.ArrowException, OSError, EOFError):
+        return 0  # what is wrong is said when the file is read
 
 
 def _named_once(file: Path, header: list[str]) -> list[str]:
