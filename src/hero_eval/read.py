@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hero_eval.errors import wrong
-from hero_eval.io.files import find_files, is_counts, name_of, read_files
+from hero_eval.io.files import find_files, is_counts, name_of, read_files, rows_of
 from hero_eval.io.items import LABELER_PREFIX
 from hero_eval.io.read_options import ReadOptions, make_options
 from hero_eval.io.validate import parse_round
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from hero_eval.counting.large_round import LargeRound
 
 ENGINES = ("memory", "duckdb", "spark")
+LARGE_ROWS = 10_000_000
+"""Labels from which on files are left where they are: in memory they would take about a gigabyte, and DuckDB has
+counted them in a third of the time."""
 LARGE_BYTES = 256 * 2**20
-"""Files of this size and more are left where they are."""
+"""The same for files of few labels and long texts."""
 
 
 def read_round(
@@ -61,7 +64,7 @@ def read_round(
         Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
     engine : {"memory", "duckdb", "spark"}, optional
         Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
-        files of 256 MB and more, else memory.
+        10 million labels or 256 MB and more, which the files say before they are read; else memory.
     memory_limit : str, optional
         How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
     spark : SparkSession or str, optional
@@ -131,7 +134,10 @@ def _open_large(
 
 
 def _by_size(files: Mapping[str, Path], memory_limit: str | None) -> str:
-    return "duckdb" if memory_limit is not None or sum(map(_size, files.values())) >= LARGE_BYTES else "memory"
+    """DuckDB for what is large by the files' own account, before anything of them is read."""
+    if memory_limit is not None or sum(map(_size, files.values())) >= LARGE_BYTES:
+        return "duckdb"
+    return "duckdb" if rows_of(files["labels"]) >= LARGE_ROWS else "memory"
 
 
 def _size(path: Path) -> int:

@@ -76,8 +76,6 @@ class Round(AnyRound):
 
     name: str
     """What messages call it: as given, or the name of the folder or file."""
-    item_ids: NDArray[np.object_]
-    """(n_items,) ids of the items that have labels, sorted."""
     labelers: tuple[str, ...]
     """Names of the labelers, sorted."""
     values: tuple[str, ...]
@@ -131,7 +129,6 @@ class Round(AnyRound):
     def _hold(self, contents: Contents) -> None:
         self._contents = contents
         self.name = contents.name
-        self.item_ids = _read_only(contents.item_ids)
         self.labelers = contents.labelers
         self.values = contents.values
         self.label_item = _read_only(contents.label_item)
@@ -143,6 +140,11 @@ class Round(AnyRound):
         self.positive = contents.positive
         self.frame_kind = contents.frame_kind
 
+    @property
+    def item_ids(self) -> NDArray[np.object_]:
+        """(n_items,) ids of the items that have labels, sorted."""
+        return _read_only(self._contents.item_ids)
+
     # What `AnyRound` explains
 
     @property
@@ -151,7 +153,7 @@ class Round(AnyRound):
 
     @property
     def n_items(self) -> int:
-        return len(self.item_ids)
+        return len(self._contents.ids)
 
     @property
     def n_labels(self) -> int:
@@ -199,7 +201,7 @@ class Round(AnyRound):
         """
         column = self._column(name)
         numbers = to_numbers(column)
-        problems = number_problems(self._place(name), column, numbers, self.item_ids)
+        problems = number_problems(self._place(name), column, numbers, self._contents.ids)
         if problems:
             raise InputError(problems)
         return numbers.values
@@ -339,7 +341,7 @@ class Round(AnyRound):
         return Round._of(
             dataclasses.replace(
                 self._contents,
-                item_ids=self.item_ids[keep],
+                ids=self.item_ids[keep],
                 label_item=position[self.label_item[rows]],
                 label_labeler=self.label_labeler[rows],
                 label_answer=self.label_answer[rows],
@@ -370,11 +372,11 @@ class Round(AnyRound):
         weight = np.array(
             [zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in (*self.values, "")], np.int64
         )
-        some = slice(None, None, max(1, self.n_items // 1000))
+        some = self._contents.every(max(1, self.n_items // 1000))
         sums = tuple(
             int(weight[answers] @ (1 + np.arange(len(answers)) % 1009)) for answers in (self.label_answer, self.gold)
         )
-        return type(self), self.n_items, self.n_labels, self.labelers, hash(tuple(self.item_ids[some])), sums
+        return type(self), self.n_items, self.n_labels, self.labelers, hash(some), sums
 
     def _said(self, answers: NDArray[np.int64]) -> NDArray[np.object_]:
         """Answers as they are spelled: rounds may number them differently."""

@@ -352,7 +352,7 @@ def test_sorting_is_right_beyond_the_range_of_one_key() -> None:
     """A table with astronomically many labelers would be sorted by an overflowed key."""
     rng = np.random.default_rng(0)
     columns = [rng.integers(0, 4, 50) * scale for scale in (2**40, 2**30, 1)]
-    got = sort_labels(*columns)
+    got = sort_labels(*columns, 2**42, 2**32, 4)
     assert sorted(zip(*columns, strict=True)) == list(zip(*got, strict=True))
 
 

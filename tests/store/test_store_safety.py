@@ -53,7 +53,7 @@ def everything(one: Round) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for field in dataclasses.fields(Contents):
         value = getattr(one._contents, field.name)
-        out[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
+        out[field.name] = value.tolist() if hasattr(value, "tolist") else value
     out["columns"] = {name: one.texts(name) for name in one.column_names}
     numeric = one.numeric_columns()
     out["numbers"] = {name: np.nan_to_num(one.covariate(name), nan=-99.0).tolist() for name in numeric}

@@ -30,6 +30,10 @@ class Activity:
         """EM took another step."""
         self._show(f"{self._doing}: EM step {steps}, change {change:.0e}")
 
+    def compiling(self) -> None:
+        """Something is compiled that will be on disk the next time."""
+        self._show(f"{self._doing}: compiling, once")
+
     def _show(self, text: str) -> None:
         if self._status is not None:
             from rich.text import Text
@@ -54,12 +58,16 @@ def activity() -> Iterator[Activity]:
         return
     from rich.console import Console
 
+    from hero_eval.model.compiling import tell_of_compiling
+
     status = Console(stderr=True).status("Starting")
     timer = Timer(PATIENCE, status.start)
     timer.daemon = True
     timer.start()
+    doing = Activity(status)
     try:
-        yield Activity(status)
+        with tell_of_compiling(doing.compiling):
+            yield doing
     finally:
         timer.cancel()
         timer.join()

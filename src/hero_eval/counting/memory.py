@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patterns
 from hero_eval.model.routing import routing_weights
@@ -43,28 +45,42 @@ def count_in_memory(
     for one in rounds:
         labeler_map = np.array([place.get(name, -1) for name in one.labelers], dtype=np.int64)
         value_map = np.array([class_of[value] for value in one.values], dtype=np.int64)
-        items.append(one.label_item + offset)
-        people.append(labeler_map[one.label_labeler])
-        answers.append(value_map[one.label_answer])
-        gold.append(np.where(one.gold >= 0, value_map[one.gold], -1))
+        items.append(one.label_item + offset if offset else one.label_item)
+        people.append(_moved(labeler_map, one.label_labeler))
+        answers.append(_moved(value_map, one.label_answer))
+        gold.append(np.append(value_map, -1)[one.gold])
         weight.append(_mean_one(one.weight, one.n_items) * (_routing(one) if routed else 1.0))
         offset += one.n_items
-    item, person, answer = np.concatenate(items), np.concatenate(people), np.concatenate(answers)
+    item, person, answer = _joined(items), _joined(people), _joined(answers)
+    kept = np.ones(offset, dtype=bool)
     known = person >= 0
-    kept = np.zeros(offset, dtype=bool)
-    kept[item[known]] = True
-    position: Ints = np.cumsum(kept) - 1
+    n_unknown = len(known) - int(np.count_nonzero(known))
+    if n_unknown:
+        kept = np.zeros(offset, dtype=bool)
+        kept[item[known]] = True
+        position: Ints = np.cumsum(kept) - 1
+        item, person, answer = position[item[known]], person[known], answer[known]
+    n_kept = int(np.count_nonzero(kept))
     patterns = count_patterns(
-        position[item[known]],
-        person[known],
-        answer[known],
-        n_items=int(kept.sum()),
+        item,
+        person,
+        answer,
+        n_items=n_kept,
         n_labelers=len(labelers),
         n_answers=len(classes),
-        gold=np.concatenate(gold)[kept],
-        weight=np.concatenate(weight)[kept],
+        gold=_joined(gold) if n_kept == offset else _joined(gold)[kept],
+        weight=_joined(weight) if n_kept == offset else _joined(weight)[kept],
     )
-    return Counted(patterns, kept, int((~known).sum()), int((~kept).sum()))
+    return Counted(patterns, kept, n_unknown, offset - n_kept)
+
+
+def _moved(to: Ints, codes: Ints) -> Ints:
+    """Codes in another numbering; the same array where nothing changes."""
+    return codes if np.array_equal(to, np.arange(len(to))) else to[codes]
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _routing(one: Round) -> Floats:

@@ -42,16 +42,22 @@ class Answers:
     """The same of gold."""
 
     def of_label(self, codes: Codes) -> Codes:
-        return np.append(self.label_index, -1)[codes]
+        return _moved(self.label_index, codes)
 
     def of_gold(self, codes: Codes) -> Codes:
-        return np.append(self.gold_index, -1)[codes]
+        return _moved(self.gold_index, codes)
+
+
+def _moved(index: Codes, codes: Codes) -> Codes:
+    same = bool((index == np.arange(len(index))).all())
+    return codes if same else np.append(index, -1)[codes]
 
 
 def times_said(coded: Coded) -> Times:
     """How many rows have each text."""
     texts = coded.list_texts()
-    times = np.bincount(coded.codes[coded.codes >= 0], minlength=len(texts))
+    known = coded.codes if coded.complete else coded.codes[coded.codes >= 0]
+    times = np.bincount(known, minlength=len(texts))
     return {text: float(of) for text, of in zip(texts, times, strict=True)}
 
 
@@ -161,10 +167,13 @@ def misspelled(
     in_gold: bool = False,
 ) -> list[Problem]:
     """E123 for every answer that looks like a misspelling; with `times` a row stands for several, and has no number."""
+    suspects = answers.gold_suspects if in_gold else answers.suspects
+    if not suspects:
+        return []
     index = answers.of_gold(coded.codes) if in_gold else answers.of_label(coded.codes)
     by_none = "label" if in_gold else "gold"
     problems = []
-    for value, likely in (answers.gold_suspects if in_gold else answers.suspects).items():
+    for value, likely in suspects.items():
         rows = np.flatnonzero(index == answers.values.index(value))
         count = len(rows) if times is None else int(times[rows].sum())
         numbers = ", ".join(str(row + 1) for row in rows[:SHOWN_ROWS]) + (", ..." if len(rows) > SHOWN_ROWS else "")

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.io.bridge import kept, taken, to_numpy, to_text_array
+from hero_eval.io.distinct import Codes, Column, distinct, number_order, text_order
 from hero_eval.io.values import BINARY, MISSING, answer_text, fold, number, number_text, plain_text
-
-Codes = NDArray[np.int64]
-Column = Any  # a pyarrow ChunkedArray or Array; pyarrow has no types
 
 LARGEST = 1e100
 """Numbers above this, or below its negative, count as infinite."""
@@ -36,6 +36,11 @@ class Coded:
     aside: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """Answers that count as not given, with the rows (n_rows,) that had them."""
 
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no row is null. Then every text is some row's."""
+        return bool(self.codes.min(initial=0) >= 0)
+
     def text(self, code: int) -> str:
         return str(self.texts[int(code)].as_py())
 
@@ -50,14 +55,13 @@ def encode_ids(column: Column) -> Coded:
 
 def encode_answers(column: Column, keep: frozenset[str] = frozenset(), missing: Sequence[str] = ()) -> Coded:
     """Answers as stripped text; missing answers, and those that are to count as missing, have code -1."""
-    import pyarrow as pa
 
     padded: list[int] = []
 
     def to_text(seen: Column) -> Column:
         values = scalars(seen)
         padded.extend(place for place, value in enumerate(values) if isinstance(value, str) and value != value.strip())
-        return pa.array([answer_text(value, keep) for value in values], pa.large_string())
+        return to_text_array([answer_text(value, keep) for value in values])
 
     coded, raw = _encode_both(column, to_text)
     if padded:
@@ -73,13 +77,29 @@ def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
         return coded
     rank = np.append(np.where(hit, -1, np.cumsum(~hit) - 1), -1)
     aside = {texts[code]: coded.codes == code for code in np.flatnonzero(hit)}
-    return replace(coded, codes=rank[coded.codes], texts=coded.texts.filter(~hit), aside=aside)
+    return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside=aside)
 
 
-def encode_raw(column: Column) -> Codes:
-    """Codes that tell equal values from different ones; null, NaN and "" are -1."""
-    codes, seen = _dictionary(plain(column))
-    return np.append(np.where(_stands_for_nothing(seen), -1, np.arange(len(seen))), -1)[codes]
+def encode_raw(column: Column) -> NDArray[Any]:
+    """Whole numbers that tell equal values from different ones; null, NaN and "" are -1."""
+    bits = _bits_of_numbers(column)
+    if bits is not None:
+        return bits
+    codes, seen = distinct(plain(column))
+    nothing = _stands_for_nothing(seen)
+    return np.append(np.where(nothing, -1, np.arange(len(seen))), -1)[codes] if nothing.any() else codes
+
+
+def _bits_of_numbers(column: Column) -> NDArray[Any] | None:
+    """Numbers without null as they are stored, which tells them apart as well; of other columns None."""
+    import pyarrow as pa
+
+    if column.null_count or not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
+        return None
+    values = to_numpy(column)
+    if np.isnan(values).any():
+        return None
+    return (values + values.dtype.type(0)).view(f"u{values.dtype.itemsize}")  # -0.0 is 0.0
 
 
 def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
@@ -88,28 +108,51 @@ def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:
 
 def _encode_both(column: Column, to_text: Callable[[Column], Column]) -> tuple[Coded, Codes]:
     """The column as texts, and the codes of its values before they became text."""
-    import pyarrow.compute as pc
-
-    raw, seen = _dictionary(plain(column))
+    raw, seen = _seen(column)
     texts = to_text(seen)
-    order = pc.sort_indices(texts).to_numpy()[: len(texts) - texts.null_count]  # nulls sort last
-    ordered = texts.take(order)
-    fresh = np.ones(len(order), np.bool_)  # "1" and 1.0 have become one text
-    fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    order = _order(seen, texts)
+    if order is None:
+        return Coded(codes=raw, texts=texts), raw
+    ordered = taken(texts, order)
+    fresh = _fresh(ordered)
     rank = np.full(len(texts) + 1, -1, np.int64)
     rank[order] = np.cumsum(fresh) - 1
-    return Coded(codes=rank[raw], texts=ordered.filter(fresh)), raw
+    return Coded(codes=rank[raw], texts=ordered if fresh.all() else kept(ordered, fresh)), raw
 
 
-def _dictionary(column: Column) -> tuple[Codes, Column]:
-    """Codes (-1 = null) and the distinct values."""
+def _seen(column: Column) -> tuple[Codes, Column]:
+    """Codes and distinct values in a plain type; categories are not written out for it."""
     import pyarrow as pa
 
-    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    encoded = chunked.dictionary_encode()  # all chunks get the same dictionary
-    parts = [chunk.indices.fill_null(-1).to_numpy().astype(np.int64) for chunk in encoded.chunks]
-    codes = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    return codes, encoded.chunk(0).dictionary if parts else pa.array([], column.type)
+    if not pa.types.is_dictionary(column.type):
+        return distinct(plain(column))
+    codes, values = distinct(column)
+    simple = plain(values)
+    return codes, simple.combine_chunks() if isinstance(simple, pa.ChunkedArray) else simple
+
+
+def _order(seen: Column, texts: Column) -> Codes | None:
+    """The order of the texts, without nulls; None if they are in order, and each is there once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if texts.null_count:
+        return to_numpy(pc.sort_indices(texts))[: len(texts) - texts.null_count].astype(np.int64)
+    if pa.types.is_integer(seen.type) and len(seen) > 1 and pc.all(pc.less(seen[:-1], seen[1:])).as_py():
+        values = to_numpy(seen)
+        order = number_order(values.astype(np.int64)) if int(values[-1]) < 2**63 else None
+        if order is not None:
+            return order
+    return text_order(texts)
+
+
+def _fresh(ordered: Column) -> NDArray[np.bool_]:
+    """Which of the ordered texts are not the one before: "1" and 1.0 have become one text."""
+    import pyarrow.compute as pc
+
+    fresh = np.ones(len(ordered), np.bool_)
+    fresh[1:] = to_numpy(pc.not_equal(ordered[1:], ordered[:-1]))
+    return fresh
 
 
 def plain(column: Column) -> Column:
@@ -129,7 +172,7 @@ def plain(column: Column) -> Column:
         except pa.ArrowInvalid:
             return column
     if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind):
-        return pa.chunked_array([pa.array([plain_text(v) for v in column.to_pylist()], pa.large_string())])
+        return pa.chunked_array([to_text_array([plain_text(v) for v in column.to_pylist()])])
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
     return column.cast(pa.large_string()) if pa.types.is_null(kind) else column
@@ -150,7 +193,7 @@ def stored_plainly(column: Column) -> Column:
         return column.cast(pa.large_string())
     strange = pa.types.is_union(kind) or pa.types.is_interval(kind) or pa.types.is_duration(kind)
     if strange or "list_view" in str(kind):
-        return pa.chunked_array([pa.array([plain_text(v) for v in column.to_pylist()], pa.large_string())])
+        return pa.chunked_array([to_text_array([plain_text(v) for v in column.to_pylist()])])
     return column
 
 
@@ -165,7 +208,7 @@ def scalars(seen: Column) -> list[Any]:
     import pyarrow as pa
 
     if pa.types.is_floating(seen.type):
-        return [None if np.isnan(v) else number_text(v) for v in seen.to_numpy(zero_copy_only=False)]
+        return [None if np.isnan(v) else number_text(v) for v in to_numpy(seen, np.nan)]
     return list(seen.to_pylist())
 
 
@@ -174,9 +217,10 @@ def _id_texts(seen: Column) -> Column:
     import pyarrow.compute as pc
 
     if pa.types.is_floating(seen.type):
-        return pa.array(scalars(seen), pa.large_string())
+        return to_text_array(scalars(seen))
     texts = seen.cast(pa.large_string())
-    return pc.if_else(pc.equal(texts, ""), None, texts)
+    empty = to_numpy(pc.binary_length(texts)) == 0
+    return taken(texts, np.where(empty, -1, np.arange(len(texts)))) if empty.any() else texts
 
 
 def _stands_for_nothing(seen: Column) -> NDArray[np.bool_]:
@@ -184,12 +228,10 @@ def _stands_for_nothing(seen: Column) -> NDArray[np.bool_]:
     import pyarrow.compute as pc
 
     if pa.types.is_floating(seen.type):
-        nothing = pc.is_nan(seen)
-    elif _is_text(seen.type):
-        nothing = pc.equal(seen, "")
-    else:
-        return np.zeros(len(seen), np.bool_)
-    return np.asarray(nothing.to_numpy(zero_copy_only=False), np.bool_)
+        return to_numpy(pc.is_nan(seen))
+    if _is_text(seen.type):
+        return np.asarray(to_numpy(pc.binary_length(seen)) == 0)
+    return np.zeros(len(seen), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -218,17 +260,17 @@ def to_numbers(column: Column) -> Numbers:
     if pa.types.is_boolean(kind):
         return to_numbers(column.cast(pa.int8()))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        values = np.array(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+        values = np.array(to_numpy(column.cast(pa.float64(), safe=False), np.nan), np.float64)
         return Numbers(values, np.empty(0, np.int64))
     if not _is_text(kind):
         return _no_numbers(column)
-    codes, seen = _dictionary(column)
+    codes, seen = distinct(column)
     values, wrong = _parse_texts([text.strip() for text in seen.to_pylist()])
     return Numbers(np.append(values, np.nan)[codes], np.flatnonzero(np.append(wrong, False)[codes]))
 
 
 def _no_numbers(column: Column) -> Numbers:
-    present = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    present = to_numpy(column.is_valid())
     return Numbers(np.full(len(column), np.nan), np.flatnonzero(present))
 
 
@@ -275,10 +317,10 @@ def take(column: Column, rows: Codes) -> Column:
     """The values at these rows as one pyarrow array; row -1 gives null."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type) or _is_text(column.type):  # long texts overflow short offsets
-        column = plain(column)
-    taken = column.take(pa.array(np.where(rows < 0, 0, rows), mask=rows < 0))
-    return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+    if pa.types.is_dictionary(column.type):
+        return plain(pa.chunked_array([taken(column, rows).combine_chunks()])).combine_chunks()
+    found = taken(plain(column) if _is_text(column.type) else column, rows)  # long texts overflow short offsets
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 @dataclass(frozen=True)
@@ -291,13 +333,17 @@ class Settled:
     """Rows that say something else than the row that speaks for their id."""
 
 
-def settle(ids: Codes, n_ids: int, values: Codes, *, null_counts: bool = False) -> Settled:
+def settle(ids: Codes, n_ids: int, values: NDArray[Any], *, null_counts: bool = False) -> Settled:
     """Which row speaks for each id, and which rows contradict it.
 
     A null says nothing, so it neither speaks nor contradicts, unless `null_counts`.
     """
-    speaking = np.flatnonzero((ids >= 0) & ((values >= 0) | null_counts))
     rows = np.full(n_ids, -1, np.int64)
+    known = (ids >= 0) & ((values >= 0) | null_counts)
+    if known.all():
+        rows[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
+        return Settled(rows, np.flatnonzero(values != values[rows][ids]))
+    speaking = np.flatnonzero(known)
     rows[ids[speaking][::-1]] = speaking[::-1]  # the last assignment stays, so the first row speaks
     clashes = speaking[values[speaking] != values[rows[ids[speaking]]]]
     return Settled(rows, clashes)

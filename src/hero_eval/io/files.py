@@ -19,6 +19,9 @@ from hero_eval.io.values import listed
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 COUNTS_MARK = b"hero_counts"
 """The entry in a Parquet file's metadata by which counts that `save_counts` wrote are known."""
+_FEW_BYTES = 1 << 16
+"""A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
+_LOOK_BYTES = 1 << 20
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -157,6 +160,23 @@ def text_format(file: Path) -> tuple[str, list[str]] | None:
     return delimiter, _named_once(file, header)
 
 
+def rows_of(path: Path) -> int:
+    """How many rows a table in files has: as Parquet says, of text by the size of its first lines; 0 if unreadable."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.is_dir():
+            return sum(pq.read_metadata(part).num_rows for part in path.glob("**/*.parquet"))
+        if _ending(path.name) == ".parquet":
+            return int(pq.read_metadata(path).num_rows)
+        with path.open("rb") as raw, gzip.open(raw) if path.name.lower().endswith(".gz") else raw as stream:
+            lines = stream.read(_LOOK_BYTES).count(b"\n")
+            return int(lines * max(path.stat().st_size / max(raw.tell(), 1), 1.0))
+    except (pa.ArrowException, OSError, EOFError):
+        return 0  # what is wrong is said when the file is read
+
+
 def _named_once(file: Path, header: list[str]) -> list[str]:
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
@@ -168,15 +188,35 @@ def _read_parquet(file: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(file) if file.is_dir() else pq.ParquetFile(file).read()
+    if file.is_dir():
+        table = pq.read_table(file)
+    else:
+        table = pq.ParquetFile(file, read_dictionary=_few_valued(pq.read_metadata(file))).read()
     for name in table.column_names:
         column = table[name]
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        coded = pa.types.is_dictionary(column.type)
+        kind = column.type.value_type if coded else column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             try:
-                column.validate(full=True)
+                for chunk in column.chunks:
+                    (chunk.dictionary if coded else chunk).validate(full=True)
             except pa.ArrowInvalid as error:
                 raise wrong("E106", f"{file} column {name!r} is not UTF-8: {error}. Write it as UTF-8.") from error
     return table
+
+
+def _few_valued(metadata: Any) -> list[str]:
+    """Columns of text that the file holds as codes of few values: they need not be written out and looked up again."""
+    found = []
+    for place in range(metadata.num_columns):
+        column = metadata.schema.column(place)
+        if str(column.logical_type.type) != "STRING" or "." in column.path:
+            continue
+        parts = [metadata.row_group(group).column(place) for group in range(metadata.num_row_groups)]
+        sizes = [p.data_page_offset - p.dictionary_page_offset if p.has_dictionary_page else _FEW_BYTES for p in parts]
+        if sizes and max(sizes) < _FEW_BYTES:
+            found.append(column.name)
+    return found
 
 
 def _read_text(file: Path, ending: str) -> Any:

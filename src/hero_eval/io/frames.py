@@ -6,6 +6,7 @@ from typing import Any
 
 from hero_eval.errors import HeroError, Problem, wrong
 from hero_eval.io.arrays import stored_plainly
+from hero_eval.io.bridge import to_text_array
 from hero_eval.io.tables import TABLES, InputTable, InputTables, gather, without_index
 from hero_eval.io.values import plain_text
 
@@ -114,7 +115,7 @@ def _to_arrow(place: str, series: Any) -> Any:
         texts = [_text_of(place, value) for value in series.to_list()]
     for row, text in enumerate(texts):
         check_text(f"{place} in data row {row + 1}", text or "")
-    return pa.array(texts, pa.large_string())
+    return to_text_array(texts)
 
 
 def _text_of(place: str, value: Any) -> str | None:

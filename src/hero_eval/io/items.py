@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
 from hero_eval.io.arrays import Coded, Codes, encode_raw, settle, show, take, to_numbers
+from hero_eval.io.bridge import kept
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named, absent, number_problems, positions
 from hero_eval.io.values import count_of
@@ -45,7 +46,7 @@ class Described:
 
     def others(self, item_ids: Any) -> list[str]:
         """Items of the table that are not among these."""
-        return list(self.ids.filter(positions(self.ids, item_ids) < 0).to_pylist())
+        return list(kept(self.ids, positions(self.ids, item_ids) < 0).to_pylist())
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.io.answers import Answers, outside_classes
 from hero_eval.io.arrays import Coded, Codes, settle
+from hero_eval.io.bridge import kept
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named, positions, read_answers, read_ids
 from hero_eval.io.values import count_of
@@ -27,6 +29,11 @@ class Labels:
     answers: Coded
 
     @property
+    def complete(self) -> bool:
+        """Whether every row holds a label."""
+        return self.items.complete and self.labelers.complete and self.answers.complete
+
+    @cached_property
     def usable(self) -> NDArray[np.bool_]:
         """Rows that hold a label."""
         return (self.items.codes >= 0) & (self.labelers.codes >= 0) & (self.answers.codes >= 0)
@@ -53,70 +60,103 @@ def read_labels(table: Named | None, options: ReadOptions, problems: list[Proble
         return None
     items = read_ids(table, "item", problems)
     answers = read_answers(table, "label", options, problems)
-    has_label = answers.codes >= 0 if answers is not None else None
+    has_label = answers.codes >= 0 if answers is not None and not answers.complete else None
     labelers = read_ids(table, "labeler", problems, where=has_label)
     if items is None or labelers is None or answers is None:
         return None
     labels = Labels(table, items, labelers, answers)
-    if not (answers.codes >= 0).any():
+    if not len(answers.texts):
         unsaid = f" or counts as not given ({name_some(sorted(answers.aside))})" if answers.aside else ""
         message = f"{table.column('label')} is empty{unsaid} in all {table.n_rows} rows. Give at least one label."
         problems.append(Problem("E119", message))
-    return labels if labels.usable.any() else None
+    return labels if labels.complete or labels.usable.any() else None
 
 
 def settle_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> SortedLabels:
     """Labels in the round's index spaces, sorted and distinct. E109 and E108 are reported."""
     outside_classes(labels.table, labels.items, labels.labelers, labels.answers, answers, problems)
-    usable = labels.usable
-    rows = slice(None) if usable.all() else usable
-    items, labelers = labels.items.codes[rows], labels.labelers.codes[rows]
-    item_of, item_seen = _compact(items, len(labels.items.texts))
-    labeler_of, labeler_seen = _compact(labelers, len(labels.labelers.texts))
-    spoken = answers.of_label(labels.answers.codes[rows])
-    item, labeler, answer = sort_labels(item_of[items], labeler_of[labelers], spoken)
+    item_of, item_seen, items = _in_use(labels, labels.items)
+    labeler_of, labeler_seen, labelers = _in_use(labels, labels.labelers)
+    _, _, answered = _in_use(labels, labels.answers)
+    n_items, n_labelers = int(item_seen.sum()), int(labeler_seen.sum())
+    placed = (items if item_of is None else item_of[items], labelers if labeler_of is None else labeler_of[labelers])
+    item, labeler, answer = sort_labels(*placed, answers.of_label(answered), n_items, n_labelers, len(answers.values))
     same_pair = (item[1:] == item[:-1]) & (labeler[1:] == labeler[:-1])
-    same = same_pair & (answer[1:] == answer[:-1])
-    clash = np.flatnonzero(same_pair & ~same)
-    item_ids = labels.items.texts.filter(item_seen)
-    names = tuple(labels.labelers.texts.filter(labeler_seen).to_pylist())
-    if len(clash):
-        pairs = len(np.unique(item[clash] * len(names) + labeler[clash]))
-        example = (item_ids[int(item[clash[0]])].as_py(), names[int(labeler[clash[0]])])
-        problems.append(_clash_problem(labels, pairs, *example))
-    fresh = np.append(True, ~same)
+    item_ids = labels.items.texts if item_of is None else kept(labels.items.texts, item_seen)
+    names = tuple(kept(labels.labelers.texts, labeler_seen).to_pylist())
+    duplicates = 0
+    if same_pair.any():
+        same = same_pair & (answer[1:] == answer[:-1])
+        clash = np.flatnonzero(same_pair & ~same)
+        if len(clash):
+            pairs = len(np.unique(item[clash] * len(names) + labeler[clash]))
+            example = (item_ids[int(item[clash[0]])].as_py(), names[int(labeler[clash[0]])])
+            problems.append(_clash_problem(labels, pairs, *example))
+        fresh = np.append(True, ~same)
+        item, labeler, answer, duplicates = item[fresh], labeler[fresh], answer[fresh], int(same.sum())
     return SortedLabels(
         item_ids=item_ids,
-        unlabeled=labels.items.texts.filter(~item_seen),
+        unlabeled=kept(labels.items.texts, ~item_seen),
         labelers=names,
-        item=item[fresh],
-        labeler=labeler[fresh],
-        answer=answer[fresh],
-        duplicates=int(same.sum()),
+        item=item,
+        labeler=labeler,
+        answer=answer,
+        duplicates=duplicates,
     )
 
 
-def _compact(codes: Codes, n: int) -> tuple[Codes, NDArray[np.bool_]]:
-    """New consecutive codes for those in use: old code → new code, and which old codes are in use."""
-    seen = np.bincount(codes, minlength=n) > 0
-    return np.cumsum(seen) - 1, seen
+def _in_use(labels: Labels, column: Coded) -> tuple[Codes | None, NDArray[np.bool_], Codes]:
+    """Of the rows that hold a label: old code → new consecutive code (None: the same), old codes in use, old codes."""
+    if labels.complete:
+        return None, np.ones(len(column.texts), np.bool_), column.codes
+    codes = column.codes[labels.usable]
+    seen = np.bincount(codes, minlength=len(column.texts)) > 0
+    return np.cumsum(seen) - 1, seen, codes
 
 
-def sort_labels(item: Codes, labeler: Codes, answer: Codes) -> tuple[Codes, Codes, Codes]:
-    """The three columns sorted by item, labeler, answer.
+MANY = 50_000
+"""Labels from which on sorting by counting pays for what it takes to load."""
 
-    The three codes make one integer that is sorted by value: much faster than an indirect sort of three keys.
+
+def sort_labels(
+    item: Codes, labeler: Codes, answer: Codes, n_items: int, n_labelers: int, n_answers: int
+) -> tuple[Codes, Codes, Codes]:
+    """The three columns sorted by item, labeler, answer; answers outside the classes are -1.
+
+    Labels are dealt out to their items, and sorted by labeler and answer, as one number, within each.
     """
-    n_labelers = int(labeler.max()) + 1
-    n_answers = int(answer.max()) + 2  # answers outside the classes are -1
-    if (int(item.max()) + 1) * n_labelers * n_answers >= 2**63:
+    n_cells = n_labelers * (n_answers + 1)
+    if max(n_items, len(item)) >= 2**31 or n_cells >= 2**31:
         order = np.lexsort((answer, labeler, item))
         return item[order], labeler[order], answer[order]
-    key = (item * n_labelers + labeler) * n_answers + (answer + 1)
-    key.sort()
-    pair, answer = np.divmod(key, n_answers)
-    item, labeler = np.divmod(pair, n_labelers)
-    return item, labeler, answer - 1
+    cell = labeler * (n_answers + 1) + (answer + 1)
+    if len(item) < MANY:
+        key = item * n_cells + cell
+        key.sort()
+        item, cell = np.divmod(key, n_cells)
+    else:
+        item, cell = _dealt(item, cell, n_items, n_cells)
+    labeler = cell // (n_answers + 1)
+    return item, labeler, cell - labeler * (n_answers + 1) - 1
+
+
+def _dealt(item: Codes, cell: Codes, n_items: int, n_cells: int) -> tuple[Codes, Codes]:
+    """Sorted by item and cell, in time that does not grow faster than the labels."""
+    from scipy import sparse
+
+    step, within = np.diff(item), np.diff(cell)
+    if ((step > 0) | ((step == 0) & (within >= 0))).all():
+        return item, cell
+    dealt = sparse.coo_array(
+        (np.ones(len(item), np.int8), (item.astype(np.int32), cell.astype(np.int32))), shape=(n_items, n_cells)
+    )
+    dealt.has_canonical_format = True  # repeats are looked for later, and must not be added up
+    rows = dealt.tocsr()
+    rows.has_sorted_indices = False
+    rows.sort_indices()
+    begins = np.zeros(len(item), np.int8)
+    begins[rows.indptr[1:-1]] = 1  # every item has a label
+    return np.cumsum(begins, dtype=np.int64), rows.indices.astype(np.int64)
 
 
 def _clash_problem(labels: Labels, pairs: int, item: str, labeler: str) -> Problem:
@@ -143,11 +183,19 @@ class Gold:
     """Whether the column is one of the labels or items, where repetition means nothing."""
 
 
-def read_gold(table: Named, options: ReadOptions, problems: list[Problem], *, borrowed: bool = False) -> Gold | None:
-    """The gold column of a table. If `borrowed` from labels or items, their ids are checked elsewhere."""
+def read_gold(
+    table: Named,
+    options: ReadOptions,
+    problems: list[Problem],
+    *,
+    borrowed: bool = False,
+    items: Coded | None = None,
+) -> Gold | None:
+    """The gold column of a table. If `borrowed` from labels or items, their ids are checked elsewhere, and may be known
+    as `items`."""
     if not table.n_rows:
         return None
-    items = read_ids(table, "item", [] if borrowed else problems)
+    items = items or read_ids(table, "item", [] if borrowed else problems)
     answers = read_answers(table, "gold", options, problems)
     if items is None or answers is None:
         return None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
 from hero_eval.io.arrays import LARGEST, Coded, Codes, Numbers, encode_answers, encode_ids, show
+from hero_eval.io.bridge import to_numpy
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.values import listed
 
@@ -214,7 +215,7 @@ def read_ids(
     coded = _readable(table, column, problems, encode_ids)
     if coded is None:
         return None
-    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where))
+    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where)) if not coded.complete else ()
     if len(null):
         problems.append(
             Problem(
@@ -250,5 +251,6 @@ def positions(ids: Any, among: Any) -> Codes:
     """Where each id is in `among`, -1 = nowhere. Both are pyarrow arrays of text."""
     import pyarrow.compute as pc
 
-    found = pc.index_in(ids, value_set=among).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+    if ids.equals(among):
+        return np.arange(len(ids))
+    return to_numpy(pc.index_in(ids, value_set=among), -1).astype(np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hero_eval.errors import InputError, Problem
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
 from hero_eval.io.arrays import Codes
+from hero_eval.io.bridge import kept, taken
 from hero_eval.io.items import Described, check_named, describe
 from hero_eval.io.labels import (
     Gold,
@@ -44,7 +46,8 @@ class Contents:
     """What a `Round` holds; the shapes are explained there."""
 
     name: str
-    item_ids: NDArray[np.object_]
+    ids: Any
+    """The items' ids: a pyarrow or numpy array of text."""
     labelers: tuple[str, ...]
     values: tuple[str, ...]
     label_item: Codes
@@ -61,6 +64,20 @@ class Contents:
     notes: tuple[Finding, ...]
     frame_kind: str
 
+    @cached_property
+    def item_ids(self) -> NDArray[np.object_]:
+        """(n_items,) the ids as text; made when somebody asks, for an estimate hardly ever does."""
+        if isinstance(self.ids, np.ndarray):
+            return self.ids
+        return np.array(self.ids.to_pylist(), np.object_)
+
+    def every(self, step: int) -> tuple[str, ...]:
+        """The id of one item out of so many."""
+        places = np.arange(0, len(self.ids), step)
+        return tuple(
+            self.ids[places].tolist() if isinstance(self.ids, np.ndarray) else taken(self.ids, places).to_pylist()
+        )
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -76,7 +93,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
-    gold = None if "gold" in sources.broken else _find_gold(tables, options, problems)
+    gold = None if "gold" in sources.broken else _find_gold(tables, labels, options, problems)
     answers = agree_on_answers(
         times_said(labels.answers) if labels else {},
         times_said(gold.answers) if gold else {},
@@ -94,7 +111,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         raise InputError(problems)
     return Contents(
         name=options.name,
-        item_ids=np.array(settled.item_ids.to_numpy(zero_copy_only=False), np.object_),
+        ids=settled.item_ids,
         labelers=settled.labelers,
         values=answers.values,
         label_item=settled.item,
@@ -131,13 +148,14 @@ def _name_columns(sources: InputTables, options: ReadOptions, problems: list[Pro
     return Tables(named.get("labels"), named.get("gold"), named.get("items"))
 
 
-def _find_gold(tables: Tables, options: ReadOptions, problems: list[Problem]) -> Gold | None:
+def _find_gold(tables: Tables, labels: Labels | None, options: ReadOptions, problems: list[Problem]) -> Gold | None:
     """Gold from its own table, else from a `gold` column of the labels or of the items."""
     if tables.gold is not None:
         return read_gold(tables.gold, options, problems)
     for table in (tables.labels, tables.items):
         if table is not None and "gold" in table.columns:
-            return read_gold(table, options, problems, borrowed=True)
+            items = labels.items if labels is not None and table is tables.labels else None
+            return read_gold(table, options, problems, borrowed=True, items=items)
     return None
 
 
@@ -176,14 +194,14 @@ def _check_ids(
     in_items = described is not None and not described.from_labels
     listed = unlabeled | set(described.others(settled.item_ids) if described and in_items else ())
     if gold is not None and "items" not in sources.broken:
-        away = gold.items.texts.filter(gold_answers >= 0)
-        away = away.filter(positions(away, settled.item_ids) < 0).to_pylist()
+        away = kept(gold.items.texts, gold_answers >= 0)
+        away = kept(away, positions(away, settled.item_ids) < 0).to_pylist()
         unknown = sorted(set(away) - listed)
         if unknown:
             problems.append(_unknown_gold(gold.table.name, unknown, settled))
     if described and in_items:
         strangers = sorted(listed - unlabeled)
-        lacking = settled.item_ids.filter(described.lacking).to_pylist()
+        lacking = kept(settled.item_ids, described.lacking).to_pylist()
         if strangers and lacking:
             problems.append(_misaligned_items(described, strangers, lacking))
     return sorted(listed)
@@ -224,7 +242,8 @@ def _notes(
     if aside:
         message = f"items without labels were set aside: {len(aside)} ({name_some(aside)})"
         notes.append(Finding("F102", message, {"count": len(aside), "items": aside[:5]}))
-    empty = int((labels.answers.codes < 0).sum()) - sum(int(rows.sum()) for rows in labels.answers.aside.values())
+    unsaid = 0 if labels.answers.complete else int((labels.answers.codes < 0).sum())
+    empty = unsaid - sum(int(rows.sum()) for rows in labels.answers.aside.values())
     if empty:
         notes.append(Finding("F103", f"rows without a label were ignored: {empty}", {"count": empty}))
     if described and described.varying:

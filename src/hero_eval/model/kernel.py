@@ -19,8 +19,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hero_eval.model.compiling import njit
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, Patterns, dot
 from hero_eval.model.threads import thread_count

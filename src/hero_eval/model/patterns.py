@@ -6,6 +6,7 @@ Shapes: n items, P patterns, J labelers, L answers; a *cell* is one (labeler, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -205,7 +206,7 @@ def count_patterns(
 ) -> Patterns:
     """Count items into patterns. Labels come sorted by item; every item has at least one label."""
     cell = label_labeler * n_answers + label_answer
-    ends = np.searchsorted(label_item, np.arange(n_items + 1))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(label_item, minlength=n_items))])
     return count_rows(cell, ends, n_labelers=n_labelers, n_answers=n_answers, gold=gold, weight=weight)
 
 
@@ -262,39 +263,43 @@ def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints,
 def row_keys(patterns: Patterns) -> NDArray[np.uint64]:
     """(P,) a number for each row, by its answers and gold alone."""
     size = int(patterns.cells.shape[1])
-    return _pattern_keys(patterns.cells.indices, patterns.cells.indptr[:-1], patterns.gold, size)[0]
+    return next(_pattern_keys(patterns.cells.indices, patterns.cells.indptr[:-1], patterns.gold, size))
 
 
-def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> tuple[NDArray[np.uint64], ...]:
+def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> Iterator[NDArray[np.uint64]]:
     """Two random 64-bit numbers a cell, summed over an item's labels (wrapping), and its gold's added."""
     n_gold = int(gold.max(initial=-1)) + 2
     numbers = np.random.default_rng(_KEY_SEED).integers(0, 2**64, size=(2, n_cells + n_gold), dtype=np.uint64)
-    keys = []
     for of in numbers:
         key = of[n_cells + 1 + gold]
         for begin in range(0, len(starts), _KEY_BLOCK):  # a block at a time: a number a label would fill memory
             here = starts[begin : begin + _KEY_BLOCK]
             stop = starts[begin + _KEY_BLOCK] if begin + _KEY_BLOCK < len(starts) else len(cell)
             key[begin : begin + _KEY_BLOCK] += np.add.reduceat(of[cell[here[0] : stop]], here - here[0])
-        keys.append(key)
-    return tuple(keys)
+        yield key
 
 
-def _group(keys: tuple[NDArray[np.uint64], ...]) -> tuple[Ints, Ints]:
+def _group(keys: Iterator[NDArray[np.uint64]]) -> tuple[Ints, Ints]:
     """Of equal keys: the first item of each group, and each item's group; groups in the order of appearance."""
-    order = np.argsort(keys[0], kind="stable")
-    changed = np.ones(len(order), dtype=bool)
-    changed[1:] = np.diff(keys[0][order]) != 0
-    if (np.diff(keys[1][order])[~changed[1:]] != 0).any():  # half a key met by chance: the whole key decides
-        order = np.lexsort(keys)
-        changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
-    group_sorted = np.cumsum(changed) - 1
-    first_sorted = order[changed]  # sorting is stable: the earliest item of the group
-    rank = np.empty(len(first_sorted), dtype=np.int64)
-    rank[np.argsort(first_sorted)] = np.arange(len(first_sorted))
-    group = np.empty(len(order), dtype=np.int64)
-    group[order] = rank[group_sorted]
-    return np.sort(first_sorted), group
+    first_key = next(keys)
+    n_items = len(first_key)
+    in_order = np.sort(first_key)
+    if (in_order[1:] != in_order[:-1]).all():  # half a key tells all apart: nothing to group
+        return np.arange(n_items), np.arange(n_items)
+    order = np.argsort(first_key)
+    changed = np.ones(n_items, dtype=bool)
+    changed[1:] = in_order[1:] != in_order[:-1]
+    second_key = next(keys)
+    if (np.diff(second_key[order])[~changed[1:]] != 0).any():  # half a key met by chance: the whole key decides
+        order = np.lexsort((second_key, first_key))
+        changed[1:] = np.any([key[order][1:] != key[order][:-1] for key in (first_key, second_key)], axis=0)
+    earliest = np.minimum.reduceat(order, np.flatnonzero(changed))
+    leads = np.zeros(n_items, dtype=bool)
+    leads[earliest] = True
+    rank = (np.cumsum(leads) - 1)[earliest]
+    group = np.empty(n_items, dtype=np.int64)
+    group[order] = rank[np.cumsum(changed) - 1]
+    return np.flatnonzero(leads), group
 
 
 def patterns_of_matrix(

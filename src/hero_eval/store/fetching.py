@@ -223,7 +223,7 @@ class Stock:
         weight, columns = self._described(entry, codes, items)
         found = Contents(
             name=entry.round,
-            item_ids=codes.items[items],
+            ids=codes.items[items],
             labelers=everybody,
             values=values,
             label_item=np.asarray(own_item, np.int64)[order],
