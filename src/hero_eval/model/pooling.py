@@ -61,21 +61,30 @@ class Pooling:
     def inner(self) -> Floats:
         """A (G w, G w)."""
         n_groups, width = self.n_groups, self.precision.shape[1]
+        loose = np.eye(width) / (n_groups * MEAN_SD**2)
+        if n_groups == 1:
+            single: Floats = np.add.reduce(self.precision, axis=0) + loose
+            return single
         out = np.zeros((n_groups, width, n_groups, width))
-        for g in range(n_groups):
-            out[g, :, g] = self.precision[self.groups == g].sum(axis=0) + np.eye(width) / (n_groups * MEAN_SD**2)
-        if n_groups > 1:
-            apart = PSEUDO_GROUP * (np.eye(n_groups) - 1.0 / n_groups)
-            out += apart[:, None, :, None] * self.precision.mean(axis=0)[None, :, None, :]
+        each = np.arange(n_groups)
+        out[each, :, each] = self._by_group(self.precision) + loose
+        apart = PSEUDO_GROUP * (np.eye(n_groups) - 1.0 / n_groups)
+        out += apart[:, None, :, None] * self.precision.mean(axis=0)[None, :, None, :]
         return out.reshape(n_groups * width, -1)
 
     def gather(self, each: Floats) -> Floats:
         """U' x (G w, c) of x (J, w, c)."""
-        moved = np.matmul(self.precision, each)
-        out = np.zeros((self.n_groups, *moved.shape[1:]))
-        np.add.at(out, self.groups, moved)
-        flat: Floats = out.reshape(-1, moved.shape[2])
+        flat: Floats = self._by_group(np.matmul(self.precision, each)).reshape(-1, each.shape[2])
         return flat
+
+    def _by_group(self, values: Floats) -> Floats:
+        """(G, ...): sums of labelers' values (J, ...)."""
+        if self.n_groups == 1:
+            whole: Floats = np.add.reduce(values, axis=0)[None]
+            return whole
+        out = np.zeros((self.n_groups, *values.shape[1:]))
+        np.add.at(out, self.groups, values)
+        return out
 
     def scatter(self, means: Floats) -> Floats:
         """U m (J, w, c) of m (G w, c)."""
@@ -92,12 +101,17 @@ class Pooling:
 
     def _solve(self, right: Floats) -> Floats:
         """A^-1 x."""
-        out: Floats = np.linalg.solve(self.inner, right).astype(np.float64)
+        out: Floats = self._inverse @ right
         return out
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """A^-1, which is small and well conditioned: a sum of precisions."""
+        return inverse_each(self.inner[None])[0]
 
     def gradient(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
-        out: Floats = -np.einsum("ja,jab->jb", answers - self.means(answers), self.precision)
+        out: Floats = ((self.means(answers) - answers)[:, None] @ self.precision)[:, 0]
         return out
 
     def log_density(self, answers: Floats) -> float:
@@ -124,17 +138,19 @@ class Pooling:
     def solve(self, hessian: Floats, right: Floats) -> Floats:
         """(J, w): x with  (diag(hessian) - U A^-1 U') x = right,  hessian (J, w, w), right (J, w)."""
         if self.held is not None:
-            plain: Floats = np.linalg.solve(hessian, right[:, :, None])[:, :, 0].astype(np.float64)
-            return plain
-        alone = np.linalg.solve(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
+            return solve_each(hessian, right[:, :, None])[:, :, 0]
+        alone = solve_each(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
         pulled, spread = alone[:, :, :1], alone[:, :, 1:]
         width = self.precision.shape[1]
-        inner = self.inner.copy()
-        crossed = np.matmul(self.precision, spread)
-        for g in range(self.n_groups):
-            at = slice(g * width, (g + 1) * width)
-            inner[at, at] -= crossed[self.groups == g].sum(axis=0)
-        means = np.linalg.solve(inner, self.gather(pulled)).reshape(self.n_groups, width, 1)
+        crossed = self._by_group(np.matmul(self.precision, spread))
+        if self.n_groups == 1:
+            inner = self.inner - crossed[0]
+        else:
+            inner = self.inner.copy()
+            for g in range(self.n_groups):
+                at = slice(g * width, (g + 1) * width)
+                inner[at, at] -= crossed[g]
+        means = solve_each(inner[None], self.gather(pulled)[None]).reshape(self.n_groups, width, 1)
         out: Floats = (pulled + np.matmul(spread, means[self.groups]))[:, :, 0]
         return out
 
@@ -148,6 +164,31 @@ class Pooling:
         flat = stacked.reshape(n_labelers * width, -1)
         out: Floats = flat @ self._solve(flat.T)
         return out
+
+
+def inverse_each(matrices: Floats) -> Floats:
+    """Inverses of matrices (n, w, w), none of them singular; of two by two in few operations."""
+    if matrices.shape[1] != 2:
+        out: Floats = np.linalg.inv(matrices)
+        return out
+    turned = np.empty_like(matrices)
+    turned[:, 0, 0], turned[:, 1, 1] = matrices[:, 1, 1], matrices[:, 0, 0]
+    turned[:, 0, 1], turned[:, 1, 0] = -matrices[:, 0, 1], -matrices[:, 1, 0]
+    determinant = matrices[:, 0, 0] * matrices[:, 1, 1] - matrices[:, 0, 1] * matrices[:, 1, 0]
+    turned /= determinant[:, None, None]
+    return turned
+
+
+def solve_each(matrices: Floats, right: Floats) -> Floats:
+    """x with  matrices x = right,  (n, w, w) and (n, w, c)."""
+    out: Floats
+    if matrices.shape[1] == 1:
+        out = right / matrices
+    elif matrices.shape[1] == 2:
+        out = inverse_each(matrices) @ right
+    else:
+        out = np.linalg.solve(matrices, right).astype(np.float64, copy=False)
+    return out
 
 
 def labeler_scores(patterns: Patterns, post: Floats, share: Floats, basis: Floats) -> tuple[Floats, Floats]:

@@ -145,7 +145,7 @@ def _by_shares(shares: Floats, moved: Floats) -> Floats:
 
 def item_influences(fit: LevelFit, found: CurrentRates) -> Floats:
     """(N + n, K-1): every item's influence on rates[1:], history's first."""
-    by_row = found.direct + fit.information.scores @ fit.information.solve(found.gradient)
+    by_row = found.direct + fit.information.row_influence(fit.information.solve(found.gradient))
     return fit.rows.patterns.to_items(by_row)
 
 
@@ -169,12 +169,9 @@ def _labeler_covariance(fit: LevelFit, here: Floats, gradient: Floats) -> tuple[
         return np.zeros((gradient.shape[1],) * 2), 0.0
     information = fit.information
     n_labelers, width, n_basis = fit.parameters.answers.shape
-    shift = np.zeros((information.size, n_labelers * width))
-    for column in range(n_labelers * width):
-        place = column * n_basis
-        shift[place : place + (1 if fit.shape.n_levels else n_basis), column] = 1.0
-    now = information.of_rows(fit.rows.is_current)
-    along = shift.T @ (here - now @ information.solve(gradient))
+    moved = here - information.times(information.solve(gradient), fit.rows.is_current)
+    of_answers = moved[: information.n_answers].reshape(n_labelers * width, n_basis, -1)
+    along = of_answers[:, : 1 if fit.shape.n_levels else n_basis].sum(axis=1)  # a move of all logits of an answer
     return excess * along.T @ along, excess
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
-from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, e_step
+from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, e_step, expect, summed
 from hero_eval.model.hero3.m_steps import class_step, labeler_step, level_step, m_step
 from hero_eval.model.hero3.multinomial import regression_derivatives
 from hero_eval.model.hero3.shape import (
@@ -30,7 +30,7 @@ from hero_eval.model.hero3.shape import (
     n_parameters,
 )
 from hero_eval.model.patterns import Floats, Ints
-from hero_eval.model.pooling import LEAST_SPREAD, group_means, labeler_scores, thin_spread
+from hero_eval.model.pooling import LEAST_SPREAD, group_means, inverse_each, labeler_scores, thin_spread
 from hero_eval.model.split_half import labels_of, typical_labels
 
 PARAMETER_PENALTY = 2.0
@@ -91,10 +91,10 @@ class LevelFit(LevelModel):
         A labeler counts for as many as its labels, not its prior, decide; it may be next to none.
         """
         at, prior = self.parameters, self.prior
-        cells = self.rows.patterns.to_cells(self.post * self.rows.patterns.counts[:, None])
-        hessian = regression_derivatives(cells, self.shape.basis, at.answers)[1] + prior.answer_precision
+        expected = expect(self.rows, self.shape, at)
+        hessian = regression_derivatives(expected.cells, self.shape.basis, at.answers)[1] + prior.answer_precision
         held = float(np.trace(np.linalg.solve(hessian, prior.answer_precision), axis1=1, axis2=2).sum())
-        return self.log_likelihood - PARAMETER_PENALTY * (n_parameters(at) - held)
+        return expected.log_likelihood - PARAMETER_PENALTY * (n_parameters(at) - held)
 
     @cached_property
     def information(self) -> LevelInformation:
@@ -132,7 +132,7 @@ def fit_levels(
     if prior.context == 0.0:
         return _maximize(rows, shape, point, prior, groups, options, progress)
     for _ in range(_CONTEXT_LOOPS):
-        rows = replace(rows, shift=prior.context * point.weights @ shape.theta)
+        rows = rows.with_shift(prior.context * point.weights @ shape.theta)
         fit = _maximize(rows, shape, point, prior, groups, options, progress)
         moved = np.abs((fit.parameters.weights - point.weights) @ shape.theta).max()
         point = fit.parameters
@@ -160,9 +160,9 @@ def _maximize(
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
-        post, by_row = e_step(rows, shape, at)
-        objective = float(rows.patterns.counts @ by_row) + log_prior(shape, at, prior)
-        return as_vector(m_step(rows, shape, at, prior, post)), objective
+        expected = expect(rows, shape, at)
+        objective = expected.log_likelihood + log_prior(shape, at, prior)
+        return as_vector(m_step(rows, shape, at, prior, expected)), objective
 
     def within(vector: Floats) -> Floats:
         return vector
@@ -182,15 +182,15 @@ def _maximize(
 
 def _newton(fit: LevelFit, enough: float) -> LevelFit | None:
     """Newton's method from a point near the maximum; None where it does not lead uphill or come to rest."""
-    rows, shape, counts = fit.rows, fit.shape, fit.rows.patterns.counts
+    rows, shape = fit.rows, fit.shape
 
     def objective(at: LevelParameters) -> float:
-        return float(counts @ e_step(rows, shape, at)[1]) + log_prior(shape, at, fit.prior)
+        return expect(rows, shape, at).log_likelihood + log_prior(shape, at, fit.prior)
 
     here = objective(fit.parameters)
     for _ in range(_NEWTON_STEPS):
         information = LevelInformation(fit)
-        gradient = information.scores.T @ counts + prior_gradient(shape, fit.parameters, fit.prior)
+        gradient = information.score_sum() + prior_gradient(shape, fit.parameters, fit.prior)
         step = information.plain_solve(gradient[:, None])[:, 0]
         if information.is_weak or not np.isfinite(step).all():
             return None
@@ -216,8 +216,10 @@ def _prior_step(
     loose: bool,
 ) -> tuple[LevelParameters, LevelPrior]:
     """An EM step, then the priors again: labelers' spread around the means of their groups, the ridge."""
-    post, _ = e_step(rows, shape, at)
-    cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
+    learns = thin is not None and thin >= _POOLED_STEPS
+    post = e_step(rows, shape, at)[0] if learns else None
+    expected = expect(rows, shape, at) if post is None else summed(rows, shape, post, np.nan)
+    cells = expected.cells
     answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
@@ -225,17 +227,17 @@ def _prior_step(
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
         covariance = labeler_covariance(flat[own] - mean[own], hessian[own])
-    elif thin < _POOLED_STEPS:
+    elif post is None:
         covariance = LEAST_SPREAD * np.eye(flat.shape[1])
     else:
         scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
         covariance = thin_spread(*scores, (flat - mean)[own] if thin > _POOLED_STEPS else None, prior.answer_precision)
-    classes, class_hessian = class_step(rows, shape, at, prior, post)
-    levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
+    classes, class_hessian = class_step(rows, shape, at, prior, expected)
+    levels, tilts = level_step(rows, shape, at, expected) if shape.n_levels else (at.levels, at.tilts)
     class_mean, class_precision = class_prior(
         rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
     )
-    precision, held = np.tile(np.linalg.inv(covariance), (len(flat), 1, 1)), None
+    precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
     if loose and thin is None and shape.n_levels == 0:
         past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
         met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0

@@ -1,14 +1,16 @@
 """How much the data tell of HERO-3's parameters: every row's score, the observed information, and what both give.
 
-The parameters' order is that of `shape.as_vector`: answers (J, L-1, q), level logits against the first level (G-1),
-tilts (R, t), classes (K-1, m). The observed information H is what seeing all components would give, less what not
-seeing them loses (Louis, 1982), priors included. The model and its symbols are explained in `shape`.
-Shapes: P rows, J labelers, L answers, E components, q basis functions, G levels, t tilts, R rounds, K classes,
-m columns of the class design, p parameters.
+The observed information H is what seeing all components would give, less what not seeing them loses (Louis, 1982),
+priors included. It is formed from sums over pairs of cells that meet in a row, and where parameters are many it is only
+multiplied with: nothing has as many numbers as rows times parameters. The parameters' order and the derivatives are
+those of `row_slopes`; the model and its symbols are explained in `shape`.
+Shapes: P rows, N keys, J labelers, L answers, E components, q basis functions, w = (L-1)q, G levels, t tilts, R rounds,
+K classes, m columns of the class design, p parameters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -18,11 +20,13 @@ from scipy import linalg, sparse
 
 from hero_eval.model.conjugate_gradients import DENSE_LIMIT, CGOptions, conjugate_gradients
 from hero_eval.model.hero3.level_priors import level_prior_curvature
-from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, class_logs
-from hero_eval.model.hero3.m_steps import level_curvature, with_intercept
+from hero_eval.model.hero3.likelihood import LevelModel, class_logs
+from hero_eval.model.hero3.m_steps import level_curvature
 from hero_eval.model.hero3.multinomial import multinomial_information, repeated_block
-from hero_eval.model.hero3.shape import n_parameters
+from hero_eval.model.hero3.row_slopes import RowSlopes
+from hero_eval.model.information import pair_sums
 from hero_eval.model.patterns import Bools, Floats, sum_by
+from hero_eval.model.pooling import inverse_each
 
 _SHIFT_STEP = 1e-4
 """Of the central differences by the rounds' shifts, on the scale of the levels: their error is about the square of it,
@@ -51,116 +55,145 @@ class LevelInformation:
 
     def __init__(self, model: LevelModel) -> None:
         self.model = model
-        shape, at = model.shape, model.parameters
-        self.post = model.post
-        self.n_answers = at.answers.size
-        self.n_weights = at.levels.size + at.tilts.size
-        self.size = n_parameters(at)
-        self.slopes = [self._slopes(e) for e in range(shape.n_components)]
-        self.scores = sum(_scaled(slope, self.post[:, e]) for e, slope in enumerate(self.slopes)).tocsr()
+        self.slopes = RowSlopes(model)
+        self.n_answers, self.n_weights, self.size = self.slopes.n_answers, self.slopes.n_weights, self.slopes.size
 
-    def _slopes(self, component: int) -> Any:
-        """(P, p) sparse: the derivative of `component_logs` of one component."""
-        rows, shape, at = self.model.rows, self.model.shape, self.model.parameters
-        blocks = [self._answer_slopes(component)]
-        n_rows = rows.patterns.n_rows
-        if shape.n_levels:
-            off = np.eye(shape.n_levels)[component] - at.weights
-            gap = np.concatenate([off[:, 1:], off @ at.basis], axis=1)[rows.round]
-            n_tilts, width = shape.n_tilts, gap.shape[1]
-            columns = np.tile(np.arange(width), (n_rows, 1))
-            columns[:, width - n_tilts :] += n_tilts * rows.round[:, None]
-            columns = columns.ravel()
-            pointer = np.arange(n_rows + 1) * width
-            blocks.append(sparse.csr_array((gap.ravel(), columns, pointer), shape=(n_rows, self.n_weights)))
-        blocks.append(sparse.csr_array(self.class_slopes(component)))
-        return sparse.hstack(blocks, format="csr")
-
-    def _answer_slopes(self, component: int) -> Any:
-        patterns, shape, at = self.model.rows.patterns, self.model.shape, self.model.parameters
-        share = np.exp(answer_logs(shape, at.answers)[:, 1:, component])  # (J, L-1)
-        _, labeler, answer = patterns.entries
-        width, n_basis = at.answers.shape[1:]
-        gap = (np.arange(1, width + 1) == answer[:, None]) - share[labeler]
-        values = gap[:, :, None] * shape.basis[component]
-        columns = labeler[:, None] * (width * n_basis) + np.arange(width * n_basis)
-        pointer = patterns.cells.indptr * (width * n_basis)
-        shape_of = (patterns.n_rows, self.n_answers)
-        return sparse.csr_array((values.ravel(), columns.ravel(), pointer), shape=shape_of)
-
-    def class_design(self, component: int) -> Floats:
-        """(P, m): what the class logits of each row are a combination of, in one component."""
-        rows, shape = self.model.rows, self.model.shape
-        if shape.n_levels == 0:
-            return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1)
-        level = rows.read_levels(shape)[rows.round, component]
-        return np.concatenate([with_intercept(level), rows.covariates], axis=1)
-
-    def class_slopes(self, component: int) -> Floats:
-        """(P, (K-1)m): of the gold's class given the level, or of the component as a class."""
-        rows, shape = self.model.rows, self.model.shape
-        share = self.class_share(component)
-        if shape.n_levels == 0:
-            gap = (np.arange(1, shape.n_classes) == component) - share[:, 1:]
-        else:
-            gap = (np.arange(1, shape.n_classes) == rows.patterns.gold[:, None]) - share[:, 1:]
-            gap = np.where(rows.known[:, None], gap, 0.0)
-        out: Floats = (gap[:, :, None] * self.class_design(component)[:, None, :]).reshape(len(gap), -1)
-        return out
+    @property
+    def post(self) -> Floats:
+        """(P, E): P(component | answers, gold) of every row."""
+        return self.model.post
 
     @cached_property
-    def _class_shares(self) -> Floats:
-        return np.exp(class_logs(self.model.rows, self.model.shape, self.model.parameters.classes))
+    def scores(self) -> Any:
+        """(P, p) sparse: every row's score."""
+        return self.slopes.scores(self.post)
 
-    def class_share(self, component: int) -> Floats:
-        """(P, K): P(class | row, component); without levels P(class | row)."""
-        return self._class_shares[:, component if self.model.shape.n_levels else 0]
+    def row_influence(self, direction: Floats) -> Floats:
+        """(P, c): every row's score times the directions (p, c), without the scores."""
+        columns = [(self.post * self.slopes.along(one)).sum(axis=1) for one in direction.T]
+        return np.stack(columns, axis=1)
 
-    def complete(self, only: Bools | None = None) -> Any:
-        """(p, p) sparse information if all components were seen; of all rows with the priors, or of some rows only."""
-        rows, shape, at, prior = self.model.rows, self.model.shape, self.model.parameters, self.model.prior
-        counts = rows.patterns.counts if only is None else np.where(only, rows.patterns.counts, 0.0)
+    def score_sum(self) -> Floats:
+        """(p,): the scores of all rows, each times its count."""
+        return self.slopes.pulled(self.post * self.model.rows.patterns.counts[:, None])
+
+    def _complete_blocks(self, counts: Floats) -> tuple[Floats, list[Floats]]:
+        """The information if all components were seen: of each labeler (J, w, w); of levels (if any) and classes."""
+        rows, shape, at = self.model.rows, self.model.shape, self.model.parameters
         expected = self.post * counts[:, None]
-        share = np.exp(answer_logs(shape, at.answers))[:, 1:]
-        total = rows.patterns.to_cells(expected).sum(axis=1)
-        parts = [multinomial_information(total, share, shape.basis) + (prior.answer_precision if only is None else 0.0)]
-        if shape.n_levels:
-            curvature = level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))
-            parts.append((curvature + level_prior_curvature(at) if only is None else curvature)[None])
-        parts.append(self._class_complete(expected, only)[None])
-        return sparse.block_diag([block for part in parts for block in part], format="csr")
+        cells, by_key = self.slopes.keyed.to_keys(expected)
+        total = cells.reshape(rows.patterns.n_labelers, rows.patterns.n_answers, -1).sum(axis=1)
+        answers = multinomial_information(total, self.slopes.share, shape.basis)
+        rest = [level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))] if shape.n_levels else []
+        return answers, [*rest, self._class_complete(by_key)]
 
-    def _class_complete(self, expected: Floats, only: Bools | None) -> Floats:
-        rows, shape = self.model.rows, self.model.shape
-        n_classes = shape.n_classes
+    def _with_priors(self, answers: Floats, rest: list[Floats]) -> tuple[Floats, list[Floats]]:
+        at, prior = self.model.parameters, self.model.prior
+        classes = rest[-1] + repeated_block(prior.class_precision, len(at.classes))
+        levels = [block + level_prior_curvature(at) for block in rest[:-1]]
+        return answers + prior.answer_precision, [*levels, classes]
+
+    def _class_complete(self, by_key: Floats) -> Floats:
+        """The class regression's information, from the expected items of the keys (N, E)."""
+        shape, keyed = self.model.shape, self.slopes.keyed
         size = self.model.parameters.classes.size
         out = np.zeros((size, size))
         for component in range(shape.n_components if shape.n_levels else 1):
-            mass = expected[:, component] * rows.known if shape.n_levels else expected.sum(axis=1)
-            use = mass > 0
-            share = self.class_share(component)[use, 1:]
-            design = self.class_design(component)[use]
-            spread = mass[use, None, None] * (
-                share[:, :, None] * np.eye(n_classes - 1) - share[:, :, None] * share[:, None, :]
-            )
-            out += np.einsum("nkl,na,nb->kalb", spread, design, design, optimize=True).reshape(size, size)
-        if only is None:
-            out += repeated_block(self.model.prior.class_precision, n_classes - 1)
+            keys = keyed.golden if shape.n_levels else np.arange(len(keyed.row))
+            mass = by_key[keys, component] if shape.n_levels else by_key.sum(axis=1)
+            share = self.slopes.class_share(component)[:, 1:].T[None]
+            out += multinomial_information(mass[None], share, self.slopes.class_design(component, keyed.row[keys]))[0]
         return out
 
     def of_rows(self, only: Bools) -> Any:
         """(p, p) sparse: the observed information of some rows, priors left out."""
         counts = np.where(only, self.model.rows.patterns.counts, 0.0)
-        return self.complete(only) - self._lost(counts)
+        answers, rest = self._complete_blocks(counts)
+        return sparse.csr_array(linalg.block_diag(*answers, *rest) - self._lost(counts))
 
-    def _lost(self, counts: Floats) -> Any:
-        lost = sum(_squares(slope, counts * self.post[:, e]) for e, slope in enumerate(self.slopes))
-        return lost - _squares(self.scores, counts)
+    def times(self, vectors: Floats, only: Bools) -> Floats:
+        """(p, c): that information times vectors (p, c); it is not formed."""
+        counts = np.where(only, self.model.rows.patterns.counts, 0.0)
+        blocks = self._complete_blocks(counts)
+        columns = [_block_product(*blocks, one) - self._lost_product(counts, one) for one in vectors.T]
+        return np.stack(columns, axis=1)
+
+    def _lost(self, counts: Floats) -> Floats:
+        """(p, p): what not seeing the components loses."""
+        slopes, n_answers = self.slopes, self.n_answers
+        out = np.zeros((self.size, self.size))
+        for e, table in enumerate(self._pair_tables(counts)):
+            n_cells = slopes.share.shape[0] * (slopes.share.shape[1] + 1)
+            by_key, on_keys = slopes.key_slopes(e), slopes.keyed.in_key @ (counts * self.post[:, e])
+            half = slopes.answers_of(e, table[:n_cells])
+            out[:n_answers, :n_answers] += slopes.answers_of(e, half[:, :n_cells].T)
+            if half.shape[1] > n_cells:
+                out[:n_answers, n_answers:] += half[:, n_cells:] @ by_key
+            else:
+                out[:n_answers, n_answers:] += slopes.answers_of(e, self._met_keys(counts * self.post[:, e], by_key))
+            out[n_answers:, n_answers:] += (by_key.T * on_keys) @ by_key
+        out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
+        return out - self._score_squares(counts)
+
+    def _pair_tables(self, counts: Floats) -> Iterator[Floats]:
+        """For each component (C, C), C cells, and keys if they are few: its items in which two of them meet."""
+        keyed = self.slopes.keyed
+        expected = self.post * counts[:, None]
+        if keyed.pairs is not None:
+            n_cells = round(keyed.pairs.shape[0] ** 0.5)
+            sums = keyed.pairs @ expected
+            for column in sums.T:
+                half = column.reshape(n_cells, n_cells)
+                yield half + np.triu(half, 1).T
+            return
+        patterns = keyed.patterns if keyed.shared is None else keyed.shared
+        for column in expected.T:
+            yield pair_sums(patterns, np.ascontiguousarray(column))
+
+    def _met_keys(self, weight: Floats, by_key: Floats) -> Floats:
+        """(J*L, n): sums over the rows of each cell of what their keys have (N, n), times the rows' weights."""
+        patterns, of_row = self.slopes.keyed.patterns, self.slopes.keyed.of_row
+        blocks = patterns.row_blocks()
+        out: Floats = sum(patterns.cells[at].T @ (weight[at, None] * by_key[of_row[at]]) for at in blocks)
+        return out
+
+    def _score_squares(self, counts: Floats) -> Floats:
+        """(p, p): the sum over rows of their scores' products, each times its count.
+
+        Rows of labelers who label nearly everything are nearly full, and full products are many times as fast.
+        """
+        at, n_rows = self.model.parameters, len(counts)
+        n_labels = len(self.model.rows.patterns.cells.indices)
+        filled = n_labels * (at.answers.size // len(at.answers)) + n_rows * (self.size - self.n_answers)
+        out = np.zeros((self.size, self.size))
+        root = np.sqrt(counts)
+        for start in range(0, n_rows, _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            if filled >= _DENSE_SHARE * n_rows * self.size:
+                full = self.slopes.full_scores(self.post, rows)
+                full *= root[rows, None]
+                out += full.T @ full
+            else:
+                some = self.slopes.scores(self.post, rows)
+                some.data *= np.repeat(root[rows], np.diff(some.indptr))
+                out += (some.T @ some).toarray()
+        return out
+
+    def _lost_product(self, counts: Floats, vector: Floats) -> Floats:
+        """(p,): what is lost, times a vector."""
+        moved = self.slopes.along(vector)
+        moved -= (self.post * moved).sum(axis=1, keepdims=True)
+        moved *= self.post
+        moved *= counts[:, None]
+        return self.slopes.pulled(moved)
 
     @cached_property
     def _factor(self) -> tuple[Any, bool]:
         """Cholesky factor of the dense information, and whether it had to be made positive definite."""
-        matrix = (self.complete() - self._lost(self.model.rows.patterns.counts)).toarray()
+        counts = self.model.rows.patterns.counts
+        answers, rest = self._with_priors(*self._complete_blocks(counts))
+        matrix = -self._lost(counts)
+        _add_blocks(matrix, answers, rest)
         matrix[: self.n_answers, : self.n_answers] -= self.model.prior.pooling.dense()
         matrix = 0.5 * (matrix + matrix.T)
         try:
@@ -179,9 +212,12 @@ class LevelInformation:
     def _by_context(self) -> tuple[Floats, Floats]:
         """(p, R) each: derivatives of all rows' scores by the rounds' shifts, and of the shifts by the parameters."""
         model = self.model
-        counts = model.rows.patterns.counts
-        up, down = (LevelInformation(self._shifted(step)).scores for step in (_SHIFT_STEP, -_SHIFT_STEP))
-        by_shift = model.rows.sums_by_round(_scaled(up - down, counts / (2 * _SHIFT_STEP))).toarray().T
+        known = model.rows.known  # of the others the shifts move the classes alone
+        gold = replace(model, rows=model.rows.some(known))
+        up, down = (LevelInformation(_shifted(gold, step)).scores for step in (_SHIFT_STEP, -_SHIFT_STEP))
+        change = up - down
+        change.data *= np.repeat(gold.rows.patterns.counts / (2 * _SHIFT_STEP), np.diff(change.indptr))
+        by_shift = gold.rows.sums_by_round(change).toarray().T
         by_point = np.zeros_like(by_shift)
         weights, theta = model.parameters.weights, model.shape.theta
         mean = weights @ theta
@@ -191,12 +227,6 @@ class LevelInformation:
         by_point[stop : stop + along.size] = linalg.block_diag(*along[:, :, None])
         by_point *= model.prior.context
         return by_shift, by_point
-
-    def _shifted(self, step: float) -> LevelModel:
-        """The same parameters with all shifts moved."""
-        rows = self.model.rows
-        assert rows.shift is not None
-        return replace(self.model, rows=replace(rows, shift=rows.shift + step))
 
     def solve(self, right: Floats) -> Floats:
         """H^-1 @ right, (p, m); with context (H - B A')^-1 @ right, for shifts that move with the parameters."""
@@ -214,47 +244,47 @@ class LevelInformation:
         if is_dense(self.size):
             solved: Floats = linalg.cho_solve(self._factor[0], right)
             return solved
-        complete, counts = self.complete(), self.model.rows.patterns.counts
-        diagonal = complete.diagonal()
-        pooling = self.model.prior.pooling
+        counts, pooling = self.model.rows.patterns.counts, self.model.prior.pooling
+        answers, others = self._with_priors(*self._complete_blocks(counts))
+        near = inverse_each(answers), [np.linalg.inv(block) for block in others]
 
         def product(vector: Floats) -> Floats:
-            out = complete @ vector + self.scores.T @ (counts * (self.scores @ vector))
+            out = _block_product(answers, others, vector) - self._lost_product(counts, vector)
             out[: self.n_answers] -= pooling.shared(vector[: self.n_answers])
-            for e, slope in enumerate(self.slopes):
-                out -= slope.T @ (counts * self.post[:, e] * (slope @ vector))
-            return np.asarray(out, dtype=float)
+            return out
 
-        columns = [conjugate_gradients(product, lambda v: v / diagonal, column, _CG) for column in right.T]
+        columns = [conjugate_gradients(product, lambda v: _block_product(*near, v), column, _CG) for column in right.T]
         if np.isnan(columns).any():
             raise FloatingPointError("the information of the levels could not be inverted")
         return np.stack(columns, axis=1)
 
     def gradient(self, weights: Floats) -> Floats:
-        """d/d(parameters) of sum_ik weights[i, k, c] * P(class k | row i's answers and gold), (p, m) for m columns."""
-        rows, shape = self.model.rows, self.model.shape
-        shares = self.model.shares
-        out = np.zeros((self.size, weights.shape[2]))
-        start = self.n_answers + self.n_weights
-        center = np.einsum("pk,pkc->pc", shares, weights)
-        free = ~rows.known
-        for e, slope in enumerate(self.slopes):
-            if shape.n_levels == 0:
-                here = weights[:, e]
-            else:
-                share = self.class_share(e)
-                here = np.einsum("pk,pkc->pc", share, weights)
-                moved = (self.post[:, e, None, None] * share[:, :, None]) * (weights - here[:, None])
-                moved = np.where(free[:, None, None], moved, 0.0)
-                by_design = np.einsum("pkc,pm->kmc", moved[:, 1:], self.class_design(e))
-                out[start:] += by_design.reshape(-1, weights.shape[2])
-            pull = self.post[:, e, None] * np.where(free[:, None], here - center, 0.0)
-            out += slope.T @ pull
+        """d/d(parameters) of sum_ik weights[i, k, c] * P(class k | row i's answers and gold), (p, c) for c columns."""
+        columns = [self._gradient(weights[:, :, c]) for c in range(weights.shape[2])]
+        return np.stack(columns, axis=1)
+
+    def _gradient(self, weights: Floats) -> Floats:
+        """The same of weights (P, K): (p,)."""
+        rows, shape, post = self.model.rows, self.model.shape, self.post
+        center = (self.model.shares * weights).sum(axis=1, keepdims=True)
+        if shape.n_levels == 0:
+            pull = np.where(rows.known[:, None], 0.0, post * (weights - center))
+            return self.slopes.pulled(pull)
+        out = np.zeros(self.size)
+        free = np.flatnonzero(~rows.known & (weights != 0.0).any(axis=1))
+        share = np.exp(class_logs(rows, shape, self.model.parameters.classes, free))
+        here = np.einsum("pek,pk->pe", share, weights[free])
+        on_classes = out[self.n_answers + self.n_weights :].reshape(shape.n_classes - 1, -1)
+        for e in range(shape.n_components):
+            moved = post[free, e, None] * share[:, e] * (weights[free] - here[:, e, None])
+            on_classes += moved[:, 1:].T @ self.slopes.class_design(e, free)
+        pull = np.zeros_like(post)
+        pull[free] = post[free] * (here - center[free])
+        out += self.slopes.pulled(pull)
         if self.model.prior.context > 0.0:
-            up, down = (self._shifted(step).shares for step in (_SHIFT_STEP, -_SHIFT_STEP))
-            by_row = np.einsum("pk,pkc->pc", (up - down) / (2 * _SHIFT_STEP), weights)
-            by_round = rows.sums_by_round(by_row)
-            out += self._by_context[1] @ by_round
+            up, down = (_shifted(self.model, step).shares for step in (_SHIFT_STEP, -_SHIFT_STEP))
+            by_row = ((up - down) / (2 * _SHIFT_STEP) * weights).sum(axis=1)
+            out += self._by_context[1] @ sum_by(rows.round, by_row, rows.n_rounds)
         return out
 
     def prior_gradient(self, weights: Floats, as_round: int) -> Floats:
@@ -267,20 +297,30 @@ class LevelInformation:
         return out
 
 
-def _scaled(matrix: Any, by: Floats) -> Any:
-    """The sparse rows, each times its number."""
-    out = matrix.copy()
-    out.data *= np.repeat(by, np.diff(out.indptr))
+def _shifted(model: LevelModel, step: float) -> LevelModel:
+    """The same parameters with all shifts moved."""
+    assert model.rows.shift is not None
+    return replace(model, rows=model.rows.with_shift(model.rows.shift + step))
+
+
+def _block_product(answers: Floats, rest: list[Floats], vector: Floats) -> Floats:
+    """Blocks along a diagonal, of labelers (J, w, w) and others, times a vector."""
+    n_answers = answers.shape[0] * answers.shape[1]
+    out = np.empty_like(vector)
+    out[:n_answers] = (answers @ vector[:n_answers].reshape(len(answers), -1, 1)).ravel()
+    start = n_answers
+    for block in rest:
+        out[start : start + len(block)] = block @ vector[start : start + len(block)]
+        start += len(block)
     return out
 
 
-def _squares(matrix: Any, by: Floats) -> Any:
-    """(p, p) sparse: the sum of the sparse rows' products with themselves, each times its number.
-
-    Rows of labelers who label nearly everything are nearly full, and full products are many times as fast.
-    """
-    n_rows, width = matrix.shape
-    if matrix.nnz < _DENSE_SHARE * n_rows * width:
-        return matrix.T @ _scaled(matrix, by)
-    blocks = (slice(start, start + _BLOCK_ROWS) for start in range(0, n_rows, _BLOCK_ROWS))
-    return sparse.csr_array(sum(((full := matrix[at].toarray()).T * by[at]) @ full for at in blocks))
+def _add_blocks(matrix: Floats, answers: Floats, rest: list[Floats]) -> None:
+    """Adds them along the diagonal of a matrix."""
+    n_labelers, width = answers.shape[:2]
+    each, start = np.arange(n_labelers), n_labelers * width
+    of_answers = matrix[:start, :start].reshape(n_labelers, width, n_labelers, width)
+    of_answers[each, :, each] += answers
+    for block in rest:
+        matrix[start : start + len(block), start : start + len(block)] += block
+        start += len(block)

@@ -13,6 +13,7 @@ import numpy as np
 
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats
+from hero_eval.model.pooling import inverse_each
 
 PSEUDO_ITEMS = 1.0
 """Items that are added in equal parts to all levels, so that none runs empty: the least that does it. Doubled
@@ -54,7 +55,7 @@ def log_prior(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> floa
         density += PSEUDO_ITEMS * float(np.log(at.pool).mean())
         density -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
     off = at.classes - prior.class_mean
-    return density - 0.5 * float(np.einsum("ka,ab,kb->", off, prior.class_precision, off))
+    return density - 0.5 * float(((off @ prior.class_precision) * off).sum())
 
 
 def prior_gradient(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> Floats:
@@ -82,7 +83,7 @@ def level_prior_curvature(at: LevelParameters) -> Floats:
 
 def labeler_covariance(gap: Floats, hessian: Floats) -> Floats:
     """(w, w): labelers' covariance, from how far they are off their means (J, w) and how well that is known."""
-    covered = gap.T @ gap + np.linalg.inv(hessian).sum(axis=0)
+    covered = gap.T @ gap + inverse_each(hessian).sum(axis=0)
     covered += PSEUDO_LABELERS * PSEUDO_VARIANCE * np.eye(gap.shape[1])
     out: Floats = covered / (len(gap) + PSEUDO_LABELERS)
     return out

@@ -2,7 +2,8 @@
 
 A row's answers are independent given its component; a component that is a level is of each class with a probability
 that rises or falls along the scale. The model and its symbols (alpha, beta, theta, u, v, eta) are explained in `shape`.
-Shapes: P rows, J labelers, L answers, E components, G levels, R rounds, K classes, m columns of the class design.
+Shapes: P rows, N keys of rows, J labelers, L answers, E components, G levels, R rounds, K classes, m columns of the
+class design.
 """
 
 from __future__ import annotations
@@ -14,50 +15,90 @@ import numpy as np
 
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.latent import log_softmax, normalize_log_weights
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What an M-step needs of the rows: expected answers (J, L, E), expected items of each key (N, E), and the
+    log-likelihood of all rows, without the prior."""
+
+    cells: Floats
+    by_key: Floats
+    log_likelihood: float
 
 
 def answer_logs(shape: LevelShape, answers: Floats) -> Floats:
     """(J, L, E): log P(answer | component) of each labeler."""
     lines = answers @ shape.basis.T
-    whole = np.concatenate([np.zeros((lines.shape[0], 1, lines.shape[2])), lines], axis=1)
+    whole = np.zeros((lines.shape[0], lines.shape[1] + 1, lines.shape[2]))
+    whole[:, 1:] = lines
+    if lines.shape[1] == 1:
+        whole -= np.logaddexp(0.0, lines)
+        return whole
     out: Floats = log_softmax(whole, axis=1)
     return out
 
 
-def class_logs(rows: RoundRows, shape: LevelShape, classes: Floats) -> Floats:
-    """log P(class | row, component): (P, G, K) with levels, (P, 1, K) without."""
+def class_logs(rows: RoundRows, shape: LevelShape, classes: Floats, at: Ints | None = None) -> Floats:
+    """log P(class | row, component): (P, G, K) with levels, (P, 1, K) without; of all rows, or of those `at`."""
+    of_round, covariates = (rows.round, rows.covariates) if at is None else (rows.round[at], rows.covariates[at])
     design = np.concatenate([np.zeros((1, classes.shape[1])), classes])
     if shape.n_levels == 0:
-        logits = design[:, rows.round].T + rows.covariates @ design[:, rows.n_rounds :].T
+        logits = design[:, of_round].T + covariates @ design[:, rows.n_rounds :].T
         out: Floats = log_softmax(logits, axis=1)[:, None, :]
         return out
     by_level = design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1]
-    if rows.covariates.shape[1] == 0:
-        same: Floats = log_softmax(by_level, axis=2)[rows.round]
+    if covariates.shape[1] == 0:
+        same: Floats = log_softmax(by_level, axis=2)[of_round]
         return same
-    by_row = rows.covariates @ design[:, 2:].T
-    grid: Floats = log_softmax(by_level[rows.round] + by_row[:, None, :], axis=2)
+    by_row = covariates @ design[:, 2:].T
+    grid: Floats = log_softmax(by_level[of_round] + by_row[:, None, :], axis=2)
     return grid
+
+
+def key_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
+    """(N, E): log of the weight of each component, and of the gold's class in it, for every key of the rows."""
+    keyed = rows.keyed(shape)
+    gold = keyed.gold
+    if shape.n_levels == 0:
+        allowed = (gold[:, None] < 0) | (gold[:, None] == np.arange(shape.n_classes))
+        free: Floats = np.where(allowed, class_logs(rows, shape, at.classes, keyed.row)[:, 0], -np.inf)
+        return free
+    out: Floats = at.log_weights[keyed.round]
+    golden = keyed.golden
+    of_gold = class_logs(rows, shape, at.classes, keyed.row[golden])
+    out[golden] += np.take_along_axis(of_gold, gold[golden][:, None, None], axis=2)[:, :, 0]
+    return out
 
 
 def component_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
     """(P, E): log of (weight of the component times the likelihood of the row's answers and gold)."""
-    out = rows.patterns.from_cells(answer_logs(shape, at.answers).reshape(-1, shape.n_components))
-    classes = class_logs(rows, shape, at.classes)
-    gold, known = rows.patterns.gold, rows.known
-    if shape.n_levels == 0:
-        allowed = ~known[:, None] | (gold[:, None] == np.arange(shape.n_classes))
-        joint: Floats = out + np.where(allowed, classes[:, 0], -np.inf)
-        return joint
-    out = out + np.log(at.weights)[rows.round]
-    out[known] += np.take_along_axis(classes[known], gold[known][:, None, None], axis=2)[:, :, 0]
+    of_cells = answer_logs(shape, at.answers).reshape(-1, shape.n_components)
+    of_keys = key_logs(rows, shape, at)
+    if shape.n_levels:
+        return rows.keyed(shape).to_rows(of_cells, of_keys)
+    out = np.asfortranarray(rows.patterns.from_cells(of_cells))  # a product with -inf would be nan
+    out += of_keys[rows.keyed(shape).of_row]
     return out
 
 
 def e_step(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Floats, Floats]:
     """P(component | answers, gold) (P, E) and each row's log-likelihood (P,)."""
     return normalize_log_weights(component_logs(rows, shape, at))
+
+
+def expect(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Expected:
+    """The E-step with its sums, none of which is kept for each row."""
+    post, by_row = e_step(rows, shape, at)
+    return summed(rows, shape, post, float(rows.patterns.counts @ by_row))
+
+
+def summed(rows: RoundRows, shape: LevelShape, post: Floats, log_likelihood: float) -> Expected:
+    """The sums of the components' shares (P, E) that an M-step takes."""
+    patterns = rows.patterns
+    cells, by_key = rows.keyed(shape).to_keys(post * patterns.counts[:, None])
+    return Expected(cells.reshape(patterns.n_labelers, patterns.n_answers, -1), by_key, log_likelihood)
 
 
 def class_shares(rows: RoundRows, shape: LevelShape, at: LevelParameters, post: Floats) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hero_eval.model.hero3.level_priors import level_prior_curvature, level_prior_gradient
+from hero_eval.model.hero3.likelihood import Expected
 from hero_eval.model.hero3.multinomial import LONGEST_STEP, damped, newton_step, regression_derivatives, repeated_block
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats
@@ -20,27 +21,28 @@ _NEWTON_STEPS = 2
 maximum. Doubled, EM takes as many steps, each longer (reasoned)."""
 
 
-def m_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, post: Floats) -> LevelParameters:
-    """The next parameters, given each row's shares of the components."""
-    cells = rows.patterns.to_cells(post * rows.patterns.counts[:, None])
+def m_step(
+    rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, expected: Expected
+) -> LevelParameters:
+    """The next parameters, given what is expected of the rows."""
     answers = at.answers
     for _ in range(_NEWTON_STEPS):
-        answers, _ = labeler_step(cells, shape, answers, prior.pooling)
-    levels, tilts = level_step(rows, at, post) if shape.n_levels else (at.levels, at.tilts)
-    return LevelParameters(answers, levels, tilts, class_step(rows, shape, at, prior, post)[0])
+        answers, _ = labeler_step(expected.cells, shape, answers, prior.pooling)
+    levels, tilts = level_step(rows, shape, at, expected) if shape.n_levels else (at.levels, at.tilts)
+    return LevelParameters(answers, levels, tilts, class_step(rows, shape, at, prior, expected)[0])
 
 
 def labeler_step(cells: Floats, shape: LevelShape, answers: Floats, pooling: Pooling) -> tuple[Floats, Floats]:
     """One damped Newton step of all labelers together with the means of their groups, and the labelers' Hessians."""
     gradient, hessian = regression_derivatives(cells, shape.basis, answers)
-    hessian = hessian + pooling.precision
+    hessian += pooling.precision
     step = pooling.solve(hessian, gradient + pooling.gradient(answers.reshape(gradient.shape)))
     return answers + damped(step).reshape(answers.shape), hessian
 
 
-def level_step(rows: RoundRows, at: LevelParameters, post: Floats) -> tuple[Floats, Floats]:
+def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected) -> tuple[Floats, Floats]:
     """One damped Newton step of the levels' logits and the rounds' tilts."""
-    by_round: Floats = rows.sums_by_round(post * rows.patterns.counts[:, None])
+    by_round: Floats = rows.keyed(shape).in_round @ expected.by_key
     weights = at.weights
     size = by_round.sum(axis=1)
     gap = by_round - size[:, None] * weights
@@ -58,12 +60,15 @@ def level_curvature(at: LevelParameters, size: Floats) -> Floats:
     weights, basis = at.weights, at.basis
     inner = weights[:, 1:]
     off = basis - (weights @ basis)[:, None]  # (R, G, t)
-    mixed = np.einsum("r,rg,rgt->grt", size, inner, off[:, 1:]).reshape(inner.shape[1], -1)
-    levels = np.diag(size @ inner) - (inner * size[:, None]).T @ inner
+    mass = size[:, None] * weights
+    pulled = mass[:, :, None] * off
+    mixed = pulled[:, 1:].transpose(1, 0, 2).reshape(inner.shape[1], -1)
+    levels = mass[:, 1:].T @ -inner
+    levels.ravel()[:: len(levels) + 1] += mass[:, 1:].sum(axis=0)
     n_rounds, n_tilts = at.tilts.shape
     tilts = np.zeros((n_rounds, n_tilts, n_rounds, n_tilts))
     own = np.arange(n_rounds)  # a round's tilts meet those of no other
-    tilts[own, :, own] = np.einsum("r,rg,rgt,rgu->rtu", size, weights, off, off)
+    tilts[own, :, own] = pulled.transpose(0, 2, 1) @ off
     stop = len(levels)
     out = np.empty((stop + at.tilts.size,) * 2)
     out[:stop, :stop], out[stop:, stop:] = levels, tilts.reshape(at.tilts.size, -1)
@@ -72,38 +77,34 @@ def level_curvature(at: LevelParameters, size: Floats) -> Floats:
 
 
 def class_step(
-    rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, post: Floats
+    rows: RoundRows, shape: LevelShape, at: LevelParameters, prior: LevelPrior, expected: Expected
 ) -> tuple[Floats, Floats]:
     """Damped Newton steps of the class regression, and its Hessian."""
-    design, expected = class_cells(rows, shape, post)
+    design, counts = class_cells(rows, shape, expected.by_key)
     classes = at.classes[None]
     precision = repeated_block(prior.class_precision, classes.shape[1])[None]
     for _ in range(_NEWTON_STEPS):
-        classes, hessian = newton_step(expected[None], design, classes, prior.class_mean.reshape(1, -1), precision)
+        classes, hessian = newton_step(counts[None], design, classes, prior.class_mean.reshape(1, -1), precision)
     return classes[0], hessian[0]
 
 
-def class_cells(rows: RoundRows, shape: LevelShape, post: Floats) -> tuple[Floats, Floats]:
+def class_cells(rows: RoundRows, shape: LevelShape, by_key: Floats) -> tuple[Floats, Floats]:
     """What the class regression sees: design (n, m) and expected counts of each class (K, n)."""
-    counts = rows.patterns.counts
+    keyed = rows.keyed(shape)
     n_covariates = rows.covariates.shape[1]
     if shape.n_levels == 0:
-        expected = post * counts[:, None]
         if n_covariates == 0:
-            return np.eye(rows.n_rounds), rows.sums_by_round(expected).T
-        return np.concatenate([np.eye(rows.n_rounds)[rows.round], rows.covariates], axis=1), expected.T
-    levels = rows.read_levels(shape)
+            return np.eye(rows.n_rounds), (keyed.in_round @ by_key).T
+        return np.concatenate([np.eye(rows.n_rounds)[keyed.round], rows.covariates[keyed.row]], axis=1), by_key.T
+    levels, golden = rows.read_levels(shape), keyed.golden
+    gold, of_round = keyed.gold[golden], keyed.round[golden]
     if n_covariates == 0:
-        by_gold = rows.sums_by_gold(post * counts[:, None])
+        by_gold = np.zeros((shape.n_classes, rows.n_rounds, shape.n_levels))
+        by_gold[gold, of_round] = by_key[golden]
         return with_intercept(levels), by_gold.reshape(shape.n_classes, -1)
-    known = rows.known
-    gold = np.eye(shape.n_classes)[rows.patterns.gold[known]]
-    expected = post[known] * counts[known, None]
-    by_class = gold.T[:, :, None] * expected[None]
-    design = np.concatenate(
-        [with_intercept(levels[rows.round[known]]), np.repeat(rows.covariates[known], shape.n_levels, axis=0)], axis=1
-    )
-    return design, by_class.reshape(shape.n_classes, -1)
+    by_class = np.eye(shape.n_classes)[gold].T[:, :, None] * by_key[golden]
+    covariates = np.repeat(rows.covariates[keyed.row[golden]], shape.n_levels, axis=0)
+    return np.concatenate([with_intercept(levels[of_round]), covariates], axis=1), by_class.reshape(len(by_class), -1)
 
 
 def with_intercept(values: Floats) -> Floats:

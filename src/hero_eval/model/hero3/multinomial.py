@@ -9,6 +9,7 @@ import numpy as np
 
 from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Floats
+from hero_eval.model.pooling import solve_each
 
 _WIDE_DESIGN = 8
 """Columns from which on X'WX is formed by products instead of from the columns' squares, row by row, which would be
@@ -24,21 +25,39 @@ def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precis
     counts (J, L, n), design (n, m), at (J, L-1, m), mean (J, (L-1)m), precision (J, (L-1)m, (L-1)m).
     """
     gradient, hessian = regression_derivatives(counts, design, at)
-    gradient = gradient - np.einsum("ja,jab->jb", at.reshape(gradient.shape) - mean, precision)
-    hessian = hessian + precision
-    step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+    gradient -= ((at.reshape(gradient.shape) - mean)[:, None] @ precision)[:, 0]
+    hessian += precision
+    step = solve_each(hessian, gradient[:, :, None])[:, :, 0]
     return at + damped(step).reshape(at.shape), hessian
 
 
 def regression_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Floats, Floats]:
     """Gradients (J, (L-1)m) and complete informations (J, (L-1)m, (L-1)m) of multinomial regressions."""
     n_fits = len(counts)
+    if at.shape[1] == 1:
+        return _binary_derivatives(counts, design, at[:, 0])
     lines = at @ design.T
     whole = np.concatenate([np.zeros((n_fits, 1, lines.shape[2])), lines], axis=1)
     share = np.exp(log_softmax(whole, axis=1))[:, 1:]
     total = counts.sum(axis=1)
     gradient = ((counts[:, 1:] - total[:, None] * share) @ design).reshape(n_fits, -1)
     return gradient, multinomial_information(total, share, design)
+
+
+def _binary_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """The same of two answers, at (J, m)."""
+    lines = at @ design.T
+    small = np.exp(-np.abs(lines))
+    share = np.where(lines > 0.0, 1.0, small) / (1.0 + small)
+    total = counts[:, 0] + counts[:, 1]
+    expected = total * share
+    gradient = (counts[:, 1] - expected) @ design
+    expected *= 1.0 - share
+    n_columns = design.shape[1]
+    if n_columns > _WIDE_DESIGN:
+        return gradient, np.stack([design.T @ (one[:, None] * design) for one in expected])
+    squares = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    return gradient, (expected @ squares).reshape(-1, n_columns, n_columns)
 
 
 def damped(step: Floats) -> Floats:

@@ -36,13 +36,21 @@ import numpy as np
 from scipy import sparse
 
 from hero_eval.model.latent import log_softmax
-from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sparse_cells
 from hero_eval.model.pooling import Pooling
 
 HIGHER_TILT_SIZE = 0.3
 """The root mean square of a basis function of degree 2 or more, where the level itself has about 2: rounds that could
 bend freely would hide their drift in their levels. A choice. Doubled (measured): where there are enough rounds, rates
 move by up to .008 and intervals are 6 to 10% shorter."""
+_FEW_KEYS = 100
+"""More keys than labelers' answers and these are not made part of one table with them. It bounds time only
+(reasoned)."""
+_MOST_PAIRS = 1_000_000
+"""Pairs of labels in rows, and of cells, up to which they are laid out to be summed by one product: 12 MB. It bounds
+time and memory only (reasoned)."""
+_FULL_KEYS = 1_000
+"""Keys up to which sums over them are full products, which cost less to start. It bounds time only (reasoned)."""
 _SCALE_END = 3.0
 """Levels lie between -3 and 3, as a standard normal quality nearly does. Slopes adapt to the unit, the priors of slopes
 and tilts do not. Doubled (measured): rates move by up to .003, intervals are up to 13% shorter."""
@@ -83,25 +91,145 @@ class RoundRows:
         """(R, P) sparse: which rows are of which round."""
         return _indicator(self.round, np.arange(len(self.round)), (self.n_rounds, len(self.round)))
 
-    @cached_property
-    def _of_gold(self) -> Any:
-        """(K R, P) sparse: which rows have gold of which class, in which round."""
-        at = np.flatnonzero(self.known)
-        places = self.patterns.gold[at] * self.n_rounds + self.round[at]
-        return _indicator(places, at, (self.n_classes * self.n_rounds, len(self.round)))
-
     def sums_by_round(self, values: Any) -> Any:
         """(R, n): sums of the values (P, n), dense or sparse, of each round's rows."""
         return self._in_round @ values
 
-    def sums_by_gold(self, values: Floats) -> Floats:
-        """(K, R, n): sums of the values (P, n) of the rows with gold of each class, in each round."""
-        out: Floats = (self._of_gold @ values).reshape(self.n_classes, self.n_rounds, -1)
+    def keyed(self, shape: LevelShape) -> KeyedRows:
+        """The rows as an E-step goes through them. Without levels covariates are asked for in every row."""
+        return self._keyed_all if shape.n_levels == 0 else self._keyed_gold
+
+    @cached_property
+    def _keyed_gold(self) -> KeyedRows:
+        return keyed_rows(self, self.known)
+
+    @cached_property
+    def _keyed_all(self) -> KeyedRows:
+        return keyed_rows(self, np.ones(len(self.round), bool)) if self.covariates.shape[1] else self._keyed_gold
+
+    def with_shift(self, shift: Floats) -> RoundRows:
+        """The same rows with other shifts; what was worked out about the rows is kept."""
+        out = replace(self, shift=shift)
+        out.__dict__.update({name: self.__dict__[name] for name in _UNSHIFTED if name in self.__dict__})
         return out
+
+    def some(self, where: Bools) -> RoundRows:
+        """Some of the rows, whose items are not told apart."""
+        at, patterns = np.flatnonzero(where), self.patterns
+        counts = patterns.counts[at]
+        kept = replace(
+            patterns,
+            cells=patterns.cells[at],
+            gold=patterns.gold[at],
+            counts=counts,
+            row_of_item=np.arange(len(at)),
+            item_weight=counts,
+            times=None,
+            row_items=None,
+        )
+        return replace(self, patterns=kept, round=self.round[at], covariates=self.covariates[at])
 
     def blind(self) -> RoundRows:
         """The same rows with all gold forgotten."""
         return replace(self, patterns=replace(self.patterns, gold=np.full_like(self.patterns.gold, -1)))
+
+
+_UNSHIFTED = "known", "_in_round", "_keyed_gold", "_keyed_all"
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows:
+    """Rows with a *key* each: all that the model knows of a row beside its labels, so that its components' weights are
+    those of its key. N keys: rounds with gold of each class or none; where covariates matter a key is a single row.
+
+    of_row (P,) the key of each row; round, gold (-1 for none) and row (N,): of each key, the last being one of its rows.
+    """
+
+    patterns: Patterns
+    of_row: Ints
+    round: Ints
+    gold: Ints
+    row: Ints
+    n_rounds: int
+
+    @cached_property
+    def shared(self) -> Patterns | None:
+        """Labels and keys as one table of cells (P, J*L + N), one product with which is both; None for many keys."""
+        n_rows, n_keys = len(self.of_row), len(self.row)
+        if n_keys > _FEW_KEYS + self.patterns.cells.shape[1]:
+            return None
+        ends, indices = self.patterns.cells.indptr, self.patterns.cells.indices
+        at = np.arange(n_rows) + ends[1:]  # behind the labels of a row
+        cells = np.empty(len(indices) + n_rows, np.int64)
+        of_label = np.ones(len(cells), bool)
+        of_label[at] = False
+        cells[at], cells[of_label] = self.of_row + self.patterns.cells.shape[1], indices
+        n_cells = int(self.patterns.cells.shape[1]) + n_keys
+        whole = sparse_cells(cells, np.append(0, at + 1), n_cells)
+        return replace(self.patterns, cells=whole, n_labelers=n_cells, n_answers=1)
+
+    @cached_property
+    def in_key(self) -> Any:
+        """(N, P) sparse: which rows have which key."""
+        return _indicator(self.of_row, np.arange(len(self.of_row)), (len(self.row), len(self.of_row)))
+
+    @cached_property
+    def in_round(self) -> Any:
+        """(R, N): which keys are of which round; full, as there are few, or sparse."""
+        out = _indicator(self.round, np.arange(len(self.round)), (self.n_rounds, len(self.round)))
+        return out.toarray() if len(self.round) < _FULL_KEYS else out
+
+    @cached_property
+    def pairs(self) -> Any:
+        """(C C, P) sparse, C cells and keys: which two of them meet in which rows, the first no later; None for many.
+
+        One product with it gives the sums of all pairs, where rows and cells are few enough to keep it.
+        """
+        if self.shared is None:
+            return None
+        cells, ends = self.shared.cells.indices.astype(np.int64), self.shared.cells.indptr
+        n_cells, lengths = int(self.shared.cells.shape[1]), np.diff(ends)
+        if max((lengths * (lengths + 1)).sum() // 2, n_cells**2) > _MOST_PAIRS:
+            return None
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        left = np.repeat(ends[1:], lengths) - np.arange(len(cells))  # labels from here to the row's end
+        places, at = [], []
+        for apart in range(int(lengths.max(initial=0))):
+            first = np.flatnonzero(left > apart)
+            places.append(cells[first] * n_cells + cells[first + apart])
+            at.append(row[first])
+        return _indicator(np.concatenate(places), np.concatenate(at), (n_cells**2, len(lengths)))
+
+    def to_rows(self, by_cell: Floats, by_key: Floats) -> Floats:
+        """(P, n): numbers of cells (J*L, n) and of keys (N, n), summed for each row; column by column in memory."""
+        if self.shared is None:
+            out = np.asfortranarray(self.patterns.from_cells(by_cell))
+            out += by_key[self.of_row]
+            return out
+        return np.asfortranarray(self.shared.from_cells(np.concatenate([by_cell, by_key])))
+
+    def to_keys(self, by_row: Floats) -> tuple[Floats, Floats]:
+        """Numbers of rows (P, n), summed by cell (J*L, n) and by key (N, n)."""
+        n_cells = self.patterns.n_labelers * self.patterns.n_answers
+        if self.shared is None:
+            return self.patterns.to_cells(by_row).reshape(n_cells, -1), self.in_key @ by_row
+        both = self.shared.to_cells(by_row)[:, 0]
+        return both[:n_cells], both[n_cells:]
+
+    @cached_property
+    def golden(self) -> Ints:
+        """The keys with gold."""
+        return np.flatnonzero(self.gold >= 0)
+
+
+def keyed_rows(rows: RoundRows, apart: Bools) -> KeyedRows:
+    """Rows with their keys; those of rows `apart` are their own where there are covariates."""
+    gold, n_classes = rows.patterns.gold, rows.n_classes
+    key = rows.round * (n_classes + 1) + gold + 1
+    if rows.covariates.shape[1]:
+        key = np.where(apart, rows.n_rounds * (n_classes + 1) + np.arange(len(key)), rows.round * (n_classes + 1))
+    _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
+    return KeyedRows(rows.patterns, of_row, rows.round[first], gold[first], first, rows.n_rounds)
 
 
 def _indicator(places: Ints, rows: Ints, shape: tuple[int, int]) -> Any:
@@ -178,10 +306,15 @@ class LevelParameters:
         return out
 
     @cached_property
+    def log_weights(self) -> Floats:
+        """(R, G): the logarithms of `weights`."""
+        logits = np.concatenate([[0.0], self.levels]) + self.tilts @ self.basis.T
+        return log_softmax(logits, axis=1)
+
+    @cached_property
     def weights(self) -> Floats:
         """(R, G): how often each level occurs in each round; one column of ones without levels."""
-        logits = np.concatenate([[0.0], self.levels]) + self.tilts @ self.basis.T
-        out: Floats = np.exp(log_softmax(logits, axis=1))
+        out: Floats = np.exp(self.log_weights)
         return out
 
 
