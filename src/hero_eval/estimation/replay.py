@@ -20,7 +20,7 @@ from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import standard_quantile
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import gather_rounds, prepare
-from hero_eval.estimation.requirements import require
+from hero_eval.estimation.requirements import is_lack, require
 from hero_eval.estimation.shared_fits import SharedFits, play_order
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
@@ -207,7 +207,7 @@ def replay(
                     analysis = shared.analysis(analysis, [order])
                 estimates, moved = _one(analysis, quantities, seen)
             except HeroError as error:
-                if not (error.exit_code == 3 or error.code in ("E206", "E211")):
+                if not is_lack(error):
                     raise
                 skipped.setdefault(name, {})[names[position]] = "; ".join(one.message for one in error.problems)
                 continue
