@@ -1,10 +1,11 @@
 """Choosing a method by past rounds: do plays that share a fit choose as plays that are fitted in full?
 
-    HERO_DATA=... python benchmarks/choose_speed.py [--rates 0.1 0.3] [--draws 3]
+    HERO_DATA=... python benchmarks/choose_speed.py [--rates 0.1 0.3] [--draws 3] [--pairs]
 
 Every public round with three past rounds or more is asked about, and the method chosen twice: as `method=None` does it,
 where plays start from the first one's fit (`estimation/shared_fits.py`), and with every play fitted from nothing. Both
-run one after the other in one process; the ratio is that of processor time.
+run one after the other in one process; the ratio is that of processor time. With --pairs the method for a difference is
+chosen, by past pairs (`estimation/select_pairs.py`), which takes gold for most items: --rates 0.9.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import time
 import warnings
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from real_sets import SETS, find_data, parts_of
@@ -21,9 +23,14 @@ from hero_eval.estimation.options import Options
 from hero_eval.estimation.replay import Played, Quantity, replay
 from hero_eval.estimation.rivals import choose_by_plays
 from hero_eval.estimation.select import rounds_to_play
+from hero_eval.estimation.select_pairs import PairPlay, choice_of, pairs_to_play
+from hero_eval.estimation.shared_fits import SharedFits
+from hero_eval.model.em import EMOptions
 from hero_eval.round import Round
 
 METHODS = ("gold_proportion", "hero1", "hero3")
+CLASSES = ("0", "1")
+RATE = Quantity("rate", np.array([0.0, 1.0]))
 LEAST_ROUNDS = 3
 
 
@@ -48,31 +55,55 @@ def compare(past: list[Round], played: list[int]) -> Compared:
     return Compared(names[0], names[1], float(np.abs(values[0] - values[1]).max()), (seconds[0], seconds[1]))
 
 
+def compare_pairs(past: list[Round], pairs: list[tuple[int, int]]) -> Compared:
+    found, seconds = [], []
+    for shared in (SharedFits(), None):
+        start = time.process_time()
+        play = PairPlay(past, CLASSES, RATE, Options(), EMOptions(), 0.0, ["1"], shared)
+        found.append([one for pair in pairs for one in play(*pair)])
+        seconds.append(time.process_time() - start)
+    names = [choice_of(plays, len(pairs))[0] for plays in found]
+    gaps = [abs(one.value - other.value) for one, other in zip(*found, strict=True) if one.method == "hero3"]
+    return Compared(names[0], names[1], max(gaps, default=0.0), (seconds[0], seconds[1]))
+
+
 def _replay(past: list[Round], played: list[int], share: bool) -> Played:
-    quantity = Quantity("rate", np.array([0.0, 1.0]))
-    return replay(past, played, ("0", "1"), [quantity], METHODS, Options(), share=share)
+    return replay(past, played, CLASSES, [RATE], METHODS, Options(), share=share)
+
+
+def compare_all(name: str, rng: np.random.Generator, rate: float, in_pairs: bool) -> list[Compared]:
+    """Every round of a set in turn, or every two of them, by those of the others that can be played."""
+    parts = parts_of(name, find_data())
+    parts = [part.on_prompts() for part in parts] if in_pairs else parts
+    shown = {part.name: part.history(rng, rate) for part in parts}
+    done = []
+    for asked in combinations(parts, 2) if in_pairs else ((part,) for part in parts):
+        if len({part.pool for part in asked}) > 1:
+            continue
+        past = [shown[one.name] for one in parts if one.pool == asked[0].pool and one not in asked]
+        if in_pairs:
+            pairs, _ = pairs_to_play(past, CLASSES, RATE)
+            done += [compare_pairs(past, pairs)] if pairs else []
+        elif len(played := rounds_to_play(past)) >= LEAST_ROUNDS:
+            done.append(compare(past, played))
+    return done
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.3])
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--pairs", action="store_true", help="choose for differences, by past pairs")
     asked = parser.parse_args()
     warnings.simplefilter("error")
     print(f"{'set':14} {'gold':>5} {'rounds':>6} {'same choice':>11} {'gap of plays':>12} {'time shared/full':>16}")
     whole: list[Compared] = []
     for name in SETS:
         for rate in asked.rates:
-            done = []
+            done: list[Compared] = []
             for draw in range(asked.draws):
                 rng = np.random.default_rng([17, list(SETS).index(name), round(1000 * rate), draw])
-                shown = {part.name: part.history(rng, rate) for part in parts_of(name, find_data())}
-                for part in parts_of(name, find_data()):
-                    pool = [one for one in parts_of(name, find_data()) if one.pool == part.pool and one is not part]
-                    past = [shown[one.name] for one in pool]
-                    played = rounds_to_play(past)
-                    if len(played) >= LEAST_ROUNDS:
-                        done.append(compare(past, played))
+                done += compare_all(name, rng, rate, asked.pairs)
             if done:
                 print(f"{name:14} {rate:5.2f} {_told(done)}", flush=True)
                 whole += done

@@ -9,8 +9,11 @@ from make_rounds import binary_answers, labels_given, round_of, some_gold
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.replay import Quantity, analyze, replay
 from hero_eval.estimation.rivals import choose_by_plays
+from hero_eval.estimation.select_pairs import PairPlay
 from hero_eval.estimation.shared_fits import FirstPlay, play_order, started_from
 from hero_eval.methods.evidence import JointEvidence
+from hero_eval.methods.hero3 import hero3
+from hero_eval.model.em import EMOptions
 from hero_eval.round import Round
 
 METHODS = ("gold_proportion", "hero1", "hero3")
@@ -43,8 +46,6 @@ def play(past: list[Round], position: int) -> JointEvidence:
 
 
 def fitted(past: list[Round], position: int) -> tuple[FirstPlay, np.ndarray]:
-    from hero_eval.methods.hero3 import hero3
-
     evidence = play(past, position)
     fit = hero3(evidence)
     assert fit.levels is not None
@@ -85,3 +86,36 @@ def test_what_does_not_fit_together_is_fitted_alone(past: list[Round]) -> None:
     first, _ = fitted(past, 3)
     stranger = play([past[0], past[1], past[1]], 2)  # without the sixth labeler
     assert started_from(first, stranger, (0, 1, 2)).warm_levels is None
+
+
+def test_a_round_that_the_first_play_lacked_starts_between_the_others(past: list[Round]) -> None:
+    """Played in pairs, each round is fitted without the other one: its place would be taken by some other round's."""
+    evidence = play(past[:3], 2)
+    fit = hero3(evidence)
+    assert fit.levels is not None
+    first = FirstPlay(evidence, fit.levels, (0, 1, 2))
+    order = play_order(4, 0, beside=1)
+    assert order == (2, 3, 0)
+    warm = started_from(first, evidence, order).warm_levels
+    assert warm is not None
+    for of in ("tilts", "classes"):
+        old, new = (np.asarray(getattr(one.parameters, of)) for one in (fit.levels, warm))
+        if of == "classes" and fit.levels.shape.n_levels:
+            assert (new == old).all()
+            continue
+        old, new = (old, new) if of == "tilts" else (old.T, new.T)
+        assert (new[[0, 2]] == old[[2, 0]]).all()
+        assert new[1] == pytest.approx(old.mean(axis=0))
+
+
+@pytest.mark.slow
+def test_pairs_that_share_fits_are_played_as_full_fits_play_them(past: list[Round]) -> None:
+    """The default for differences would go by other errors than the methods make, to save time."""
+    quantity = Quantity("difference", np.array([0.0, 1.0]), (-1.0, 1.0))
+    asked = (past, ("0", "1"), quantity, Options(), EMOptions(), 0.0, ["1"])
+    shared, full = PairPlay(*asked), PairPlay(*asked, shared=None)
+    for pair in ((0, 1), (1, 2), (2, 3)):
+        for one, other in zip(shared(*pair), full(*pair), strict=True):
+            assert (one.round, one.method) == (other.round, other.method)
+            assert one.value == pytest.approx(other.value, abs=0.02)
+            assert one.width == pytest.approx(other.width, rel=0.15, abs=0.01)

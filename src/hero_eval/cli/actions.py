@@ -192,23 +192,18 @@ def check(data: Data, *, as_json: bool) -> None:
         rounds = read_rounds(data, doing)
         current, past = rounds.currents[0], rounds.history or ()
         worth = bool(past) or current.n_gold > 0  # of labels alone there is nothing to foresee
-        ahead = checking.outlook(current, past, rounds.positive, doing) if worth else checking.Outlook()
+        ahead = checking.outlook(current, past, rounds.positive, doing) if worth else None
         found = {
             "schema_version": SCHEMA_VERSION,
             "target": "check",
             "round": checking.describe(current),
             "history": [checking.describe(one) for one in past],
             "labelers": checking.known_labelers(current, past) if past else None,
-            "methods": ahead.methods,
-            "best": ahead.best,
-            "findings": [finding.to_dict() for finding in ahead.findings],
-            "problems": [
-                {"code": problem.code, "message": problem.message}
-                for problem in (ahead.error.problems if ahead.error else ())
-            ],
+            **checking.plain(ahead),
         }
-    show_json(found) if as_json else show(views.check(found, ahead.findings or checking.notes_of(current, past)))
-    if ahead.error is not None:
+    said = ahead.findings if ahead is not None else ()
+    show_json(found) if as_json else show(views.check(found, said or checking.notes_of(current, past)))
+    if ahead is not None and ahead.error is not None:
         raise ahead.error
 
 

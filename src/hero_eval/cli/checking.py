@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hero_eval.errors import HeroError
 from hero_eval.findings import Finding
 
 if TYPE_CHECKING:
     from hero_eval.cli.progress import Activity
+    from hero_eval.estimation.outlook import Outlook
     from hero_eval.round import Round
-    from hero_eval.targets.comparison import Comparison
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """Every method tried on the round, the one that would be picked, and what stands in the way."""
-
-    methods: list[dict[str, Any]] | None = None
-    best: dict[str, Any] | None = None
-    findings: tuple[Finding, ...] = ()
-    error: HeroError | None = None
 
 
 def describe(one: Round) -> dict[str, Any]:
@@ -89,36 +77,33 @@ def _describe_large(one: Round) -> dict[str, Any]:
 
 
 def outlook(current: Round, history: Sequence[Round], positive: list[str] | None, doing: Activity) -> Outlook:
-    """Try every method, and the choice that `hero estimate` would make."""
-    import hero_eval as hero
+    """What each method would need, and what `hero estimate` would do."""
+    from hero_eval.estimation.outlook import look_ahead
 
-    doing.say("Trying every method")
-    past = history or None
-    try:
-        tried = hero.compare_methods(current, past, positive=positive, progress=doing.step)
-    except HeroError as error:
-        return Outlook(error=error)
-    methods = _tried(tried)
-    try:
-        chosen = hero.estimate_rate(current, past, positive=positive, progress=doing.step)
-    except HeroError as error:
-        return Outlook(methods, error=error)
-    best: dict[str, Any] = {"method": chosen.method, "why": chosen.why, "refusal": refusal(chosen.findings)}
-    return Outlook(methods, best, chosen.findings)
+    doing.say("Looking ahead")
+    return look_ahead(current, history, positive, doing.step)
+
+
+def plain(ahead: Outlook | None) -> dict[str, Any]:
+    """That in plain types; of labels alone there is nothing to foresee (None)."""
+    if ahead is None:
+        return {"methods": None, "best": None, "findings": [], "problems": []}
+    best = {"method": ahead.method, "why": ahead.why, "refusal": refusal(ahead.findings)}
+    lacks = ahead.lacks or {}
+    return {
+        "methods": [{"name": name, "can_run": lack is None, "reason": lack} for name, lack in lacks.items()] or None,
+        "best": None if ahead.method is None else best,
+        "findings": [finding.to_dict() for finding in ahead.findings],
+        "problems": [
+            {"code": one.code, "message": one.message} for one in (ahead.error.problems if ahead.error else ())
+        ],
+    }
 
 
 def refusal(findings: Sequence[Finding]) -> str | None:
     """In a sentence, that these labelers are no use here and what would be; None where they are of use."""
     told = next((one for one in findings if one.code == "F303" and "gold_needed" in one.data), None)
     return None if told is None else f"{told.fact[:1].upper()}{told.fact[1:]}. {told.action}"
-
-
-def _tried(tried: Comparison) -> list[dict[str, Any]]:
-    from hero_eval.methods.registry import all_methods
-
-    return [
-        {"name": name, "can_run": name in tried.estimates, "reason": tried.skipped.get(name)} for name in all_methods()
-    ]
 
 
 def known_labelers(current: Round, history: Sequence[Round]) -> dict[str, list[str]]:

@@ -20,11 +20,8 @@ from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import standard_quantile
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import gather_rounds, prepare
-from hero_eval.estimation.requirements import require
-from hero_eval.estimation.shared_fits import FirstPlay, play_order, started_from
-from hero_eval.labelers.fitting import fit_with
-from hero_eval.labelers.reliability import Reliability
-from hero_eval.methods.evidence import JointEvidence
+from hero_eval.estimation.requirements import is_lack, require
+from hero_eval.estimation.shared_fits import SharedFits, play_order
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
@@ -194,10 +191,8 @@ def replay(
     for number, position in enumerate(played):
         seen = [gold_seen(rounds[position], classes, quantity) for quantity in quantities]
         others = tuple(one for place, one in enumerate(rounds) if place != position)
-        warm = None if shared is None else shared.history
-        history = fit_with(others, em or EMOptions(), classes, shrinkage=shrinkage, warm=warm)
-        if shared is not None and shared.history is None:
-            shared.history = history
+        shares = shared or SharedFits()
+        history = shares.history(others, em or EMOptions(), classes, shrinkage)
         current = rounds[position].without_gold()
         order = play_order(len(rounds), position)
         for step, name in enumerate(methods):
@@ -209,10 +204,10 @@ def replay(
                     continue
                 analysis = analyze([current], history, options_of(name, options))
                 if shared is not None:
-                    analysis = shared.analysis(analysis, order)
+                    analysis = shared.analysis(analysis, [order])
                 estimates, moved = _one(analysis, quantities, seen)
             except HeroError as error:
-                if not (error.exit_code == 3 or error.code in ("E206", "E211")):
+                if not is_lack(error):
                     raise
                 skipped.setdefault(name, {})[names[position]] = "; ".join(one.message for one in error.problems)
                 continue
@@ -223,29 +218,6 @@ def replay(
     if progress is not None:
         progress(total, total)
     return Played(tuple(plays), tuple(drift), skipped)
-
-
-class SharedFits:
-    """What plays hand on to later ones: history's reliabilities, and for each method the first play's levels."""
-
-    def __init__(self) -> None:
-        self.history: Reliability | None = None
-        self._first: dict[str, FirstPlay] = {}
-
-    def analysis(self, analysis: Analysis, order: tuple[int, ...]) -> Analysis:
-        """The same, fitted from the first play where there was one; else it is the first."""
-        question = analysis.question
-        (current,) = question.currents
-        evidence, name = current.evidence, question.method.name
-        if not isinstance(evidence, JointEvidence):
-            return analysis
-        if name in self._first:
-            warm = replace(current, evidence=started_from(self._first[name], evidence, order))
-            return replace(analysis, question=replace(question, currents=(warm,)))
-        levels = analysis.fits[0].levels
-        if levels is not None:
-            self._first[name] = FirstPlay(evidence, levels, order)
-        return analysis
 
 
 def analyze(currents: Sequence[Round], history: PastRounds, options: Options) -> Analysis:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hero_eval.counting.count import is_large, stays
-from hero_eval.errors import unsupported, wrong
+from hero_eval.errors import HeroError, unsupported, wrong
 from hero_eval.estimation import covariates as shared
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.prepare import Chosen, RoundSet
@@ -43,6 +43,11 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
         message = f"{name} needs covariates that history and current share; name them with covariates= or text="
         raise wrong("E206", message)
     return Chosen(method, why, names, findings)
+
+
+def is_lack(error: HeroError) -> bool:
+    """The method lacks something (gold, covariates, known labelers, items), as against a call that is wrong."""
+    return error.exit_code == 3 or error.code in ("E206", "E211")
 
 
 def _refuse_unused(method: Method, why: str, options: Options, gold: bool) -> None:

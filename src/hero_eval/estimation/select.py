@@ -42,6 +42,18 @@ class MethodChoice:
 
 def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     """The method for a history that has gold."""
+    return _without_playing(rounds, options) or _by_backtest(rounds, rounds_to_play(rounds.past), options)
+
+
+def unplayed(rounds: RoundSet, options: Options) -> MethodChoice:
+    """The same for those who will not wait for past rounds to be played: the method that these would have to beat."""
+    n_played = len(rounds_to_play(rounds.past))
+    why = f"it answers unless {n_played} past rounds, played with their gold hidden, clearly speak for another method"
+    return _without_playing(rounds, options) or MethodChoice(DEFAULT, why)
+
+
+def _without_playing(rounds: RoundSet, options: Options) -> MethodChoice | None:
+    """The method where past rounds cannot be played to choose it, or need not; None where they are to be."""
     past = rounds.past
     by_the_paper = "hero2" if options.wants_covariates else "hero1"
     if rounds.is_large:
@@ -75,7 +87,7 @@ def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
         return MethodChoice(
             DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),)
         )
-    return _by_backtest(rounds, played, options)
+    return None
 
 
 def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -32,9 +32,9 @@ from hero_eval.estimation.replay import (
 )
 from hero_eval.estimation.rivals import figures, rival, told_figures
 from hero_eval.estimation.select import LEAST_GOLD, MOST_LABELS, MethodChoice, best_with_gold
+from hero_eval.estimation.shared_fits import SharedFits, play_order
 from hero_eval.estimation.subtract import batch_numbers, difference_of
 from hero_eval.findings import Finding
-from hero_eval.labelers.fitting import fit_with
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
@@ -153,7 +153,7 @@ def _gold_values(one: Round, other: Round, classes: Sequence[str], quantity: Qua
 
 @dataclass(frozen=True, eq=False)
 class PairPlay:
-    """Plays pairs of past rounds by each method."""
+    """Plays pairs of past rounds by each method; later pairs start from the first one's fits, if they are shared."""
 
     past: Sequence[Round]
     classes: tuple[str, ...]
@@ -162,11 +162,14 @@ class PairPlay:
     em: EMOptions
     shrinkage: float
     positive: object = None
+    shared: SharedFits | None = field(default_factory=SharedFits)
 
     def __call__(self, i: int, j: int) -> list[Play]:
         """Nothing where what the others leave as history does not support an answer by every method."""
         others = tuple(one for place, one in enumerate(self.past) if place not in (i, j))
-        history = fit_with(others, self.em, self.classes, shrinkage=self.shrinkage)
+        shares = self.shared or SharedFits()
+        history = shares.history(others, self.em, self.classes, self.shrinkage)
+        orders = [play_order(len(self.past), i, j), play_order(len(self.past), j, i)]
         rounds = self.past[i].without_gold(), self.past[j].without_gold()
         seen = pair_seen(self.past[i], self.past[j], self.classes, self.quantity)
         name = f"{i}: {self.past[i].name} - {j}: {self.past[j].name}"
@@ -174,6 +177,8 @@ class PairPlay:
         for method in METHODS:
             try:
                 analysis = analyze(rounds, history, options_of(method, self.options))
+                if self.shared is not None:
+                    analysis = self.shared.analysis(analysis, orders)
                 plays.append(play_of(name, method, difference_of(analysis, self.positive), seen))
             except HeroError as error:
                 if error.exit_code != 3:

@@ -11,6 +11,7 @@ from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.estimation.options import PastRounds, require_round
+from hero_eval.estimation.requirements import is_lack
 from hero_eval.labelers.fitting import fit_with, history_rounds
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
@@ -215,17 +216,12 @@ def compare_some(
         try:
             estimates[name] = estimate_rate(current, history, method=name, progress=progress, **extra, **common)
         except HeroError as error:
-            if not _is_lack(error):
+            if not is_lack(error):
                 raise
             skipped[name], asked_too_much = "; ".join(problem.message for problem in error.problems), error
     if not estimates and asked_too_much is not None and asked_too_much.code == "E211":
         raise asked_too_much  # what no method can do for these rounds is wrong with the call
     return Comparison(estimates, skipped, current.frame_kind)
-
-
-def _is_lack(error: HeroError) -> bool:
-    """The method lacks something (gold, covariates, known labelers, items), as against a call that is wrong."""
-    return error.exit_code == 3 or error.code in ("E206", "E211")
 
 
 def _fitted_once(current: Round, history: PastRounds, progress: Progress | None) -> PastRounds:
