@@ -93,8 +93,9 @@ def group_by(path: str) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - start}
 
 
-def estimate(current: str, history: str, methods: str, engine: str = "duckdb", limit: str = LIMIT) -> dict[str, Any]:
-    """From Parquet to estimates with their intervals; packages are loaded before the clock starts."""
+def estimate(current: str, history: str, methods: str, engine: str = "", limit: str = LIMIT) -> dict[str, Any]:
+    """From Parquet to estimates with their intervals, on the engine that users get unless one is named; packages are
+    loaded before the clock starts."""
     import duckdb  # noqa: F401
 
     import hero_eval as hero
@@ -104,7 +105,7 @@ def estimate(current: str, history: str, methods: str, engine: str = "duckdb", l
     loaded = hero.estimate_rate
     start = time.perf_counter()
     covariates = ["x"] if "hero2" in methods else None
-    options: dict[str, Any] = {"covariates": covariates, "engine": engine}
+    options: dict[str, Any] = {"covariates": covariates, "engine": engine or None}
     options |= {"memory_limit": limit} if engine == "duckdb" else {}
     past, now = hero.read_round(history, **options), hero.read_round(current, **options)
     out: dict[str, Any] = {}
@@ -124,7 +125,7 @@ def grow(current: str, history: str) -> dict[str, Any]:
 
     asked = hero.estimate_rate
     start = time.perf_counter()
-    past, now = (hero.read_round(path, engine="duckdb", memory_limit=LIMIT) for path in (history, current))
+    past, now = (hero.read_round(path) for path in (history, current))
     labels = past.n_labels, now.n_labels
     counted = time.perf_counter()
     learned = hero.fit_reliability(past)

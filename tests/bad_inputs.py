@@ -157,6 +157,11 @@ def _flip_first_label(tables: Tables) -> None:
     tables["labels"].append([item, labeler, str(1 - int(label))])
 
 
+def _scores(tables: Tables) -> None:
+    for number, row in enumerate(tables["labels"][1:]):
+        row[-1] = f"{number / 240:.3f}"
+
+
 def _flip_first_gold(tables: Tables) -> None:
     item, gold = tables["gold"][1]
     tables["gold"].append([item, str(1 - int(gold))])
@@ -242,6 +247,12 @@ BAD_INPUTS: list[BadInput] = [
         edited(lambda tables: spell(tables, ("bad", "good"), {7: "godo"})),
         "E123",
         ("column 'label' is 'godo' in 1 row", "data row 7", "'good'", "--classes"),
+    ),
+    BadInput(
+        "scores for labels",
+        edited(_scores),
+        "E124",
+        ("different answers", "look like scores", "--classes"),
     ),
     BadInput(
         "label outside the classes",

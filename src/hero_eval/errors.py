@@ -33,6 +33,7 @@ CATALOGUE: dict[str, str] = {
     "E121": "the file holds answers to several questions",
     "E122": "the file holds nothing that can be imported",
     "E123": "a rare answer looks like a misspelling of another",
+    "E124": "there are too many different answers for classes",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",

@@ -28,6 +28,7 @@ ERRORS: Mapping[str, str] = {
     "E121": "Name the question or score to take: `--field`.",
     "E122": "Look at the reasons that the message gives; name another `--field` or `--from`.",
     "E123": "Correct it; or, if it is an answer of its own, name all possible answers: `classes=[...]`, `--classes`.",
+    "E124": "Turn scores into a few classes, such as 0 and 1 by a threshold; name the classes if they are meant.",
     "E201": "Use a value that the message lists.",
     "E202": "Name a column, or labeler, that all rounds have.",
     "E203": "Name the positive class: `positive=`, `--positive`; in a win rate `a=`, `b=`, `tie=`.",

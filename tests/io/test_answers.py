@@ -241,3 +241,24 @@ def test_a_store_leaves_out_what_is_missing_and_reads_what_it_took(tmp_path: Pat
     store = hero.create_store(tmp_path / "store")
     store.add(odd["labels"], round="may", gold=odd["gold"], missing=["unsure"])
     assert store.round("may").values == ("bad", "good")
+
+
+# Answers that are no classes
+
+
+def many(values: list[str]) -> pa.Table:
+    return pa.table({"item": [f"i{k}" for k in range(len(values))], "labeler": ["ann"] * len(values), "label": values})
+
+
+def test_scores_are_refused_with_words() -> None:
+    """A fit of a thousand classes would take all memory before it said anything."""
+    with pytest.raises(HeroError, match=r"E124 there are 1,000 different answers.*look like scores.*classes="):
+        hero.Round(many([f"{k / 1000:.3f}" for k in range(1000)]))
+    with pytest.raises(HeroError, match=r"E124 there are 300 different answers.*free text"):
+        hero.Round(many([f"answer {chr(97 + k % 26)}{k}" for k in range(300)]))
+
+
+def test_as_many_classes_as_people_use_are_classes() -> None:
+    assert len(hero.Round(many([str(k % 50) for k in range(200)])).values) == 50
+    named = [str(k) for k in range(60)]
+    assert hero.Round(many(named), classes=named).classes == tuple(named)

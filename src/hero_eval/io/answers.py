@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
 from hero_eval.findings import Finding, name_some
-from hero_eval.io.arrays import Coded, Codes
+from hero_eval.io.arrays import Coded
+from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named
-from hero_eval.io.values import alike, canonical, count_of, fold, in_class_order, is_binary
+from hero_eval.io.values import alike, canonical, count_of, fold, in_class_order, is_binary, number
 
 RARE = 0.01
 """An answer is rare if it has no larger share of the labels than this, or is there `RARE_TIMES` at most."""
@@ -21,6 +22,11 @@ RARE_TIMES = 2
 COMMON = 10
 """An answer is common beside a rare one if it was given so many times as often."""
 SHOWN_ROWS = 5
+MOST_NUMBERS = 50
+"""Numbers of which there are more than these are scores. A class costs a rate of every other class and labeler: fits of
+a hundred classes take minutes and gigabytes."""
+MOST_TEXTS = 100
+"""Other answers of which there are more are hardly classes either."""
 Times = Mapping[str, float]
 """How often each distinct text was said."""
 
@@ -85,6 +91,9 @@ def agree_on_answers(
     if positive is not None and positive not in allowed and (classes or complete):
         problems.append(_wrong_positive(options, values, given=classes is not None))
     judged = classes is None and options.spelling
+    too_many = _too_many(values) if judged else []
+    problems += too_many
+    judged = judged and not too_many  # to compare all of them with each other would take forever
     return Answers(
         values=values,
         classes=classes,
@@ -95,6 +104,24 @@ def agree_on_answers(
         suspects=_suspects(labels, gold, spell, options) if judged else {},
         gold_suspects=_gold_suspects(labels, gold, spell, options) if judged else {},
     )
+
+
+def _too_many(values: tuple[str, ...]) -> list[Problem]:
+    """E124 for answers that are scores, or texts of their own, and that nobody named as classes."""
+    numeric = len(values) > MOST_NUMBERS and all(number(value) is not None for value in values)
+    if not numeric and len(values) <= MOST_TEXTS:
+        return []
+    what = "They look like scores" if numeric else "They look like free text"
+    how = "Turn them into a few classes first, such as 0 and 1 by a threshold" if numeric else "Sort them into classes"
+    return [
+        Problem(
+            "E124",
+            f"there are {len(values):,} different answers, for example {name_some([values[0], values[-1]])}. {what}, "
+            f"and not like classes: every class takes a rate of its own for each labeler and each other class, and so "
+            f"many cannot be fitted in reasonable time and memory. {how}; if they are classes, name all of them "
+            "(classes=[...]; command: --classes).",
+        )
+    ]
 
 
 def _one_spelling(labels: Times, gold: Times, options: ReadOptions) -> dict[str, str]:

@@ -99,7 +99,8 @@ def _bits_of_numbers(column: Column) -> NDArray[Any] | None:
     values = to_numpy(column)
     if np.isnan(values).any():
         return None
-    return (values + values.dtype.type(0)).view(f"u{values.dtype.itemsize}")  # -0.0 is 0.0
+    bits: NDArray[Any] = (values + values.dtype.type(0)).view(f"u{values.dtype.itemsize}")  # -0.0 is 0.0
+    return bits
 
 
 def _encode(column: Column, to_text: Callable[[Column], Column]) -> Coded:

@@ -143,7 +143,8 @@ def _numbers_behind(chunked: Column) -> Codes | None:
             return None
         if ((letters[ends[:-1]] == _ZERO) & (np.diff(ends) > 1)).any():
             return None
-    return to_numpy(rest.cast(pa.int64()))
+    numbers: Codes = to_numpy(rest.cast(pa.int64()))
+    return numbers
 
 
 def _digits_at_end(texts: Column, width: int) -> Codes | None:
@@ -152,7 +153,7 @@ def _digits_at_end(texts: Column, width: int) -> Codes | None:
     digits = letters[ends[0] : ends[-1]].reshape(len(texts), -1)[:, -width:].T - _ZERO
     if (digits > 9).any():
         return None
-    numbers = digits[0].astype(np.int64)
+    numbers: Codes = digits[0].astype(np.int64)
     for digit in digits[1:]:
         numbers *= 10
         numbers += digit

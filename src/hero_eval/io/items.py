@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
-from hero_eval.io.arrays import Coded, Codes, encode_raw, settle, show, take, to_numbers
+from hero_eval.io.arrays import Coded, encode_raw, settle, show, take, to_numbers
 from hero_eval.io.bridge import kept
+from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named, absent, number_problems, positions
 from hero_eval.io.values import count_of

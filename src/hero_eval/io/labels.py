@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.io.answers import Answers, outside_classes
-from hero_eval.io.arrays import Coded, Codes, settle
+from hero_eval.io.arrays import Coded, settle
 from hero_eval.io.bridge import kept
+from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named, positions, read_answers, read_ids
 from hero_eval.io.values import count_of

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
-from hero_eval.io.arrays import LARGEST, Coded, Codes, Numbers, encode_answers, encode_ids, show
+from hero_eval.io.arrays import LARGEST, Coded, Numbers, encode_answers, encode_ids, show
 from hero_eval.io.bridge import to_numpy
+from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.values import listed
 
@@ -215,8 +216,8 @@ def read_ids(
     coded = _readable(table, column, problems, encode_ids)
     if coded is None:
         return None
-    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where)) if not coded.complete else ()
-    if len(null):
+    null = np.flatnonzero((coded.codes < 0) & (True if where is None else where)) if not coded.complete else None
+    if null is not None and len(null):
         problems.append(
             Problem(
                 "E107",

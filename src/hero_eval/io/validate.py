@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hero_eval.errors import InputError, Problem
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
-from hero_eval.io.arrays import Codes
 from hero_eval.io.bridge import kept, taken
+from hero_eval.io.distinct import Codes
 from hero_eval.io.items import Described, check_named, describe
 from hero_eval.io.labels import (
     Gold,

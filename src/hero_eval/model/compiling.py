@@ -46,7 +46,7 @@ def _listen() -> None:
     """Have numba tell us, once a process."""
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]
+    class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             del event
             for hear in _told:
@@ -55,4 +55,4 @@ def _listen() -> None:
         def on_end(self, event: Any) -> None:
             del event
 
-    event.register("numba:compile", Listener())
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
