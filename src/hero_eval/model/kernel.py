@@ -42,7 +42,8 @@ def _pool(size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix="hero-kernel")
 
 
-def _run(work: Callable[[int], None], n_chunks: int) -> None:
+def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
+    """The chunks' work, on as many threads as there may be."""
     threads = thread_count()
     if threads == 1 or n_chunks == 1:
         for chunk in range(n_chunks):
@@ -408,7 +409,7 @@ class Kernel:
                 own[chunk],
             )
 
-        _run(work, len(own))
+        run_chunks(work, len(own))
         sums = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
         return sums.reshape(*self._shape, 3)
 
@@ -423,7 +424,7 @@ class Kernel:
             span = self._cuts[chunk], self._cuts[chunk + 1]
             totals[chunk] = _carry(*span, self._groups, self._cells, cell_values, offset, factors, own[chunk])
 
-        _run(work, n_chunks)
+        run_chunks(work, n_chunks)
         return own.sum(axis=0), float(totals.sum())
 
     def _step_of_two(self, latent: Latent) -> tuple[Floats, Floats, float]:
@@ -448,7 +449,7 @@ class Kernel:
                 own[chunk],
             )
 
-        _run(work, n_chunks)
+        run_chunks(work, n_chunks)
         first = own[0] if n_chunks == 1 else own.sum(axis=0)
         answers = np.empty((len(ratio), 2))
         answers[:, 1] = first
@@ -485,5 +486,5 @@ class Kernel:
                 totals[chunk],
             )
 
-        _run(work, n_chunks)
+        run_chunks(work, n_chunks)
         return own.sum(axis=0).reshape(*self._shape, n_states), totals.sum(axis=0), float(log_likelihoods.sum())

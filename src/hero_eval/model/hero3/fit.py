@@ -17,7 +17,7 @@ import numpy as np
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
-from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, e_step, expect, summed
+from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, expect, shares_and_likelihood, summed
 from hero_eval.model.hero3.m_steps import class_step, labeler_step, level_step, m_step
 from hero_eval.model.hero3.multinomial import regression_derivatives
 from hero_eval.model.hero3.shape import (
@@ -45,15 +45,18 @@ THIN_LABELS = 100.0
 labeler would fit itself (`benchmarks/thin_labelers.py`). Doubled (measured, dices350 too): nothing changes, since
 typical labelers there have far more or far fewer; between 100 and 200 labels they would lean more on each other
 (reasoned)."""
-_NEAR = 1e-7
+_NEAR = 1e-6
 """EM's tolerance on the likelihood before Newton's method takes over, which then doubles the digits in each step. It
-bounds time only, where Newton's method comes to rest. Doubled (measured): no rate or interval changes in its fourth
-digit."""
-_NEAR_STEP = 3e-3
-"""And on the parameters. Doubled: as above."""
-_NEWTON_STEPS = 12
-"""Of Newton's method, before EM goes on instead: the real rounds take at most five. Doubled, a few hard fits end by
-Newton's method that now end by EM, at the same maximum (reasoned)."""
+bounds time only, where Newton's method comes to rest. Doubled, a few more steps of Newton's method (reasoned)."""
+_NEWTON_STEPS = 60
+"""Of Newton's method, before EM goes on instead: most fits take about five, those along a flat ridge, where EM would
+take thousands, about thirty. Doubled, a few hard fits end by Newton's method that now end by EM, at the same maximum
+(reasoned)."""
+_LEAST_DAMPING = 1e-4
+"""Of a damped step, as a share of the information that seeing all components would give. It changes the way to the
+maximum, not the maximum. Doubled, a few steps more or less (reasoned)."""
+_MOST_DAMPING = 1e3
+"""Steps a thousandth of those of EM that still lead downhill are those of rounding errors. Doubled: as above."""
 _PRIOR_STEPS = 25
 """EM steps in which the priors are learned. Doubled (measured): rates move by less than .001, intervals by less than
 1%."""
@@ -167,42 +170,53 @@ def _maximize(
     def within(vector: Floats) -> Floats:
         return vector
 
-    near = options if options.step_tolerance is None else replace(options, tolerance=_NEAR, step_tolerance=_NEAR_STEP)
+    newton = options.step_tolerance is not None and is_dense(n_parameters(point))
+    near = replace(options, tolerance=_NEAR, step_tolerance=None) if newton else options
     found, report = run_accelerated_em(step, within, as_vector(point), near, progress)
     fit = LevelFit(rows, shape, of(found), prior, report, groups)
-    if options.step_tolerance is None:
+    if not newton or options.step_tolerance is None:
         return fit
-    near_enough = report.converged and is_dense(n_parameters(fit.parameters))
-    polished = _newton(fit, options.step_tolerance) if near_enough else None
-    if polished is not None:
-        return polished
-    found, report = run_accelerated_em(step, within, found, options, progress)
+    climbed, rests = _newton(fit, options.step_tolerance)
+    if rests:
+        return climbed
+    found, report = run_accelerated_em(step, within, as_vector(climbed.parameters), options, progress)
     return replace(fit, parameters=of(found), report=report)
 
 
-def _newton(fit: LevelFit, enough: float) -> LevelFit | None:
-    """Newton's method from a point near the maximum; None where it does not lead uphill or come to rest."""
-    rows, shape = fit.rows, fit.shape
+def _newton(fit: LevelFit, enough: float) -> tuple[LevelFit, bool]:
+    """Newton's method from a point near the maximum, and whether it came to rest.
 
-    def objective(at: LevelParameters) -> float:
-        return expect(rows, shape, at).log_likelihood + log_prior(shape, at, fit.prior)
-
-    here = objective(fit.parameters)
+    Where the likelihood bends the wrong way, or a step does not gain what it should, steps are damped (Levenberg and
+    Marquardt), as far as to those of EM.
+    """
+    rows, shape, prior = fit.rows, fit.shape, fit.prior
+    expected = expect(rows, shape, fit.parameters)
+    here, damping = expected.log_likelihood + log_prior(shape, fit.parameters, prior), 0.0
     for _ in range(_NEWTON_STEPS):
         information = LevelInformation(fit)
-        gradient = information.score_sum() + prior_gradient(shape, fit.parameters, fit.prior)
-        step = information.plain_solve(gradient[:, None])[:, 0]
-        if information.is_weak or not np.isfinite(step).all():
-            return None
-        point = moved_parameters(fit.parameters, step)
-        new = objective(point)
-        if new < here - 1e-9 * (1.0 + abs(here)):
-            return None
-        report = replace(fit.report, n_steps=fit.report.n_steps + 1, log_likelihood=new)
+        gradient = information.score_sum() + prior_gradient(shape, fit.parameters, prior)
+        moved = None
+        while moved is None and damping < _MOST_DAMPING:
+            found = information.uphill(gradient, damping)
+            if found is not None:
+                point = moved_parameters(fit.parameters, found[0])
+                new = expect(rows, shape, point).log_likelihood + log_prior(shape, point, prior)
+                if new >= here - 1e-9 * (1.0 + abs(here)):
+                    moved = found[0]
+                    continue
+            damping = max(4.0 * damping, _LEAST_DAMPING)
+        if moved is None or found is None:
+            return fit, False
+        report = replace(fit.report, n_steps=fit.report.n_steps + 1, log_likelihood=new, converged=True)
+        gained, promised = new - here, found[1]
         fit, here = replace(fit, parameters=point, report=report), new
-        if np.abs(step).max() < enough:
-            return fit
-    return None
+        if damping == 0.0 and np.abs(moved).max() < enough:
+            return fit, True
+        if gained < 0.25 * promised:
+            damping = max(4.0 * damping, _LEAST_DAMPING) if promised > 1e-9 * (1.0 + abs(here)) else damping
+        elif gained > 0.75 * promised:
+            damping = damping / 8.0 if damping > 2.0 * _LEAST_DAMPING else 0.0
+    return fit, False
 
 
 def _prior_step(
@@ -217,7 +231,7 @@ def _prior_step(
 ) -> tuple[LevelParameters, LevelPrior]:
     """An EM step, then the priors again: labelers' spread around the means of their groups, the ridge."""
     learns = thin is not None and thin >= _POOLED_STEPS
-    post = e_step(rows, shape, at)[0] if learns else None
+    post = shares_and_likelihood(rows, shape, at)[0] if learns else None
     expected = expect(rows, shape, at) if post is None else summed(rows, shape, post, np.nan)
     cells = expected.cells
     answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)

@@ -188,14 +188,41 @@ class LevelInformation:
         return self.slopes.pulled(moved)
 
     @cached_property
+    def _matrix(self) -> Floats:
+        """The information as a full matrix."""
+        counts = self.model.rows.patterns.counts
+        matrix = self._complete - self._lost(counts)
+        matrix[: self.n_answers, : self.n_answers] -= self.model.prior.pooling.dense()
+        matrix += matrix.T
+        matrix *= 0.5
+        return matrix
+
+    @cached_property
+    def _complete(self) -> Floats:
+        """What seeing all components would give, as a full matrix, priors included."""
+        out = np.zeros((self.size, self.size))
+        _add_blocks(out, *self._with_priors(*self._complete_blocks(self.model.rows.patterns.counts)))
+        return out
+
+    def uphill(self, gradient: Floats, damping: float) -> tuple[Floats, float] | None:
+        """A Newton step (p,) and what it should gain; None where there is none that leads uphill for sure.
+
+        Damping adds so much of the information that seeing all components would give: with much of it steps are short
+        ones of EM, and with 0 they are Newton's own.
+        """
+        try:
+            factor = linalg.cho_factor(self._matrix + damping * self._complete if damping else self._matrix, lower=True)
+        except linalg.LinAlgError:
+            return None
+        step: Floats = linalg.cho_solve(factor, gradient)
+        if not np.isfinite(step).all():
+            return None
+        return step, float(gradient @ step - 0.5 * step @ (self._matrix @ step))
+
+    @cached_property
     def _factor(self) -> tuple[Any, bool]:
         """Cholesky factor of the dense information, and whether it had to be made positive definite."""
-        counts = self.model.rows.patterns.counts
-        answers, rest = self._with_priors(*self._complete_blocks(counts))
-        matrix = -self._lost(counts)
-        _add_blocks(matrix, answers, rest)
-        matrix[: self.n_answers, : self.n_answers] -= self.model.prior.pooling.dense()
-        matrix = 0.5 * (matrix + matrix.T)
+        matrix = self._matrix
         try:
             return linalg.cho_factor(matrix, lower=True), False
         except linalg.LinAlgError:

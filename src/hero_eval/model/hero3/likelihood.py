@@ -10,12 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.latent import log_softmax, normalize_log_weights
 from hero_eval.model.patterns import Floats, Ints
+
+if TYPE_CHECKING:
+    from hero_eval.model.hero3.row_kernel import RowKernel
+
+MANY_LABELS = 200_000
+"""In rows, from which on the compiled pass pays for its start. It bounds time only; sums differ in their last digits
+(reasoned)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +96,38 @@ def e_step(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Flo
     return normalize_log_weights(component_logs(rows, shape, at))
 
 
+def shares_and_likelihood(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Floats, float]:
+    """P(component | answers, gold) (P, E), and the log-likelihood of all rows."""
+    kernel = _kernel_of(rows, shape)
+    if kernel is None:
+        post, by_row = e_step(rows, shape, at)
+        return post, float(rows.patterns.counts @ by_row)
+    post = np.empty((rows.patterns.n_rows, shape.n_components))
+    of_cells = answer_logs(shape, at.answers).reshape(-1, shape.n_components)
+    return post, kernel.expect(of_cells, key_logs(rows, shape, at), post)[2]
+
+
 def expect(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Expected:
     """The E-step with its sums, none of which is kept for each row."""
-    post, by_row = e_step(rows, shape, at)
-    return summed(rows, shape, post, float(rows.patterns.counts @ by_row))
+    kernel = _kernel_of(rows, shape)
+    if kernel is None:
+        return summed(rows, shape, *shares_and_likelihood(rows, shape, at))
+    logs = answer_logs(shape, at.answers)
+    cells, by_key, log_likelihood = kernel.expect(logs.reshape(-1, logs.shape[2]), key_logs(rows, shape, at))
+    return Expected(cells.reshape(logs.shape), by_key, log_likelihood)
+
+
+def _kernel_of(rows: RoundRows, shape: LevelShape) -> RowKernel | None:
+    """The compiled pass, where there are labels enough to pay for loading it."""
+    keyed = rows.keyed(shape)
+    if len(rows.patterns.cells.indices) < MANY_LABELS:
+        return None
+    if "kernel" not in keyed.__dict__:
+        from hero_eval.model.hero3.row_kernel import RowKernel  # compiled code, which small data need not load
+
+        keyed.__dict__["kernel"] = RowKernel(keyed)
+    found: RowKernel = keyed.__dict__["kernel"]
+    return found
 
 
 def summed(rows: RoundRows, shape: LevelShape, post: Floats, log_likelihood: float) -> Expected:
@@ -121,8 +157,8 @@ class LevelModel:
     prior: LevelPrior
 
     @cached_property
-    def _expected(self) -> tuple[Floats, Floats]:
-        return e_step(self.rows, self.shape, self.parameters)
+    def _expected(self) -> tuple[Floats, float]:
+        return shares_and_likelihood(self.rows, self.shape, self.parameters)
 
     @property
     def post(self) -> Floats:
@@ -132,7 +168,7 @@ class LevelModel:
     @property
     def log_likelihood(self) -> float:
         """Of all rows, without the prior."""
-        return float(self.rows.patterns.counts @ self._expected[1])
+        return self._expected[1]
 
     @cached_property
     def shares(self) -> Floats:

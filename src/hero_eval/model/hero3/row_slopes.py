@@ -171,7 +171,8 @@ class RowSlopes:
         )
         columns = self.n_answers + n_design * np.arange(gap.shape[1])[:, None] + places[:, None]
         values = gap[:, :, None] * design[:, None]
-        return np.arange(len(gap)), columns.reshape(len(gap), -1), values.reshape(len(gap), -1)
+        width = values.shape[1] * values.shape[2]
+        return np.arange(len(gap)), columns.reshape(len(gap), width), values.reshape(len(gap), width)
 
     def _gold_class_scores(self, post: Floats, rows: Ints) -> tuple[Ints, Floats]:
         """Columns and values of rows with gold, with levels."""
@@ -185,7 +186,7 @@ class RowSlopes:
         )
         size = self.model.parameters.classes.size
         columns = np.broadcast_to(np.arange(self.size - size, self.size), (len(rows), size))
-        return columns, np.asarray(values).reshape(len(rows), -1)
+        return columns, np.asarray(values).reshape(columns.shape)
 
     def scores(self, post: Floats, rows: slice = slice(None)) -> Any:
         """(P, p) sparse: the score of every row, or of some that follow each other."""

@@ -1,0 +1,182 @@
+"""HERO-3's E-step in one compiled pass over the rows, on all cores: the sums of an M-step, and nothing kept by row.
+
+The likelihood of a row's components is a product over its labels' cells and its key. Every cell's and key's numbers are
+taken relative to the largest of their components, so that products stay within a float64 and no exponential is needed;
+what was taken off is added back to the log-likelihood, as a sum over cells. Rows of so many or such telling labels that
+a product might not hold go by logarithms. Rows are cut into chunks by the data alone, and the chunks' sums are added in
+their order, so that no digit depends on the number of threads.
+Shapes: P rows, C cells and N keys (numbered behind the cells), E components.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from hero_eval.model.hero3.shape import KeyedRows
+from hero_eval.model.kernel import run_chunks
+from hero_eval.model.patterns import Floats, dot
+
+_CHUNK = 1 << 16
+"""Labels of a chunk: a millisecond of work. It bounds time only; it must not depend on the machine, since sums are
+taken by chunks. Doubled, half the chunks, and last digits differ (reasoned)."""
+_MOST_CHUNKS = 64
+"""More would only add sums to be added up. Doubled: as above."""
+_OWN_SUMS = 1 << 24
+"""Entries that all chunks' own sums may take together: 128 MB. Doubled, twice the memory (reasoned)."""
+_MOST_LOG = 690.0
+"""Of a product that is still a float64: e^-708 is the least. Doubled, products would be 0."""
+
+
+@njit(nogil=True, cache=True)
+def _expect(
+    start: int,
+    stop: int,
+    ends: Any,
+    cells: Any,
+    keys: Any,
+    counts: Any,
+    ratios: Any,
+    logs: Any,
+    bounds: Any,
+    own: Any,
+    post: Any,
+) -> float:
+    """Rows [start, stop): expected items by cell or key and component into `own`; shares into `post` unless it is
+    empty. Returns the log-likelihood relative to what was taken off; bounds: the log of the smallest ratio of a label's
+    cell and of a key."""
+    n_components, keep = ratios.shape[1], len(post) > 0
+    joint = np.empty(n_components)
+    likelihood = 0.0
+    for row in range(start, stop):
+        key, first, last = keys[row], ends[row], ends[row + 1]
+        whole, top = 0.0, 0.0
+        if bounds[1] + (last - first) * bounds[0] < _MOST_LOG:
+            for e in range(n_components):
+                joint[e] = ratios[key, e]
+            for k in range(first, last):
+                cell = cells[k]
+                for e in range(n_components):
+                    joint[e] *= ratios[cell, e]
+        else:
+            for e in range(n_components):
+                joint[e] = logs[key, e]
+            for k in range(first, last):
+                cell = cells[k]
+                for e in range(n_components):
+                    joint[e] += logs[cell, e]
+            top = -np.inf
+            for e in range(n_components):
+                top = max(top, joint[e])
+            for e in range(n_components):
+                joint[e] = np.exp(joint[e] - top)
+        for e in range(n_components):
+            whole += joint[e]
+        count = counts[row]
+        likelihood += count * (top + np.log(whole))
+        if keep:
+            for e in range(n_components):
+                post[row, e] = joint[e] / whole
+        scale = count / whole
+        for e in range(n_components):
+            joint[e] *= scale
+            own[key, e] += joint[e]
+        for k in range(first, last):
+            cell = cells[k]
+            for e in range(n_components):
+                own[cell, e] += joint[e]
+    return likelihood
+
+
+@njit(nogil=True, cache=True)
+def _carry(
+    start: int, stop: int, ends: Any, cells: Any, keys: Any, counts: Any, moves: Any, post: Any, own: Any
+) -> None:
+    """Rows [start, stop): how far a row's components move against their mean, times their items, by cell or key."""
+    n_components = moves.shape[1]
+    moved = np.empty(n_components)
+    for row in range(start, stop):
+        key, first, last = keys[row], ends[row], ends[row + 1]
+        for e in range(n_components):
+            moved[e] = moves[key, e]
+        for k in range(first, last):
+            cell = cells[k]
+            for e in range(n_components):
+                moved[e] += moves[cell, e]
+        mean = 0.0
+        for e in range(n_components):
+            mean += post[row, e] * moved[e]
+        for e in range(n_components):
+            moved[e] = (moved[e] - mean) * post[row, e] * counts[row]
+            own[key, e] += moved[e]
+        for k in range(first, last):
+            cell = cells[k]
+            for e in range(n_components):
+                own[cell, e] += moved[e]
+
+
+@njit(nogil=True, cache=True)
+def add_squares(ends: Any, columns: Any, values: Any, out: Any) -> None:
+    """Products of the entries of each sparse row with each other, into the half of (p, p) below the diagonal."""
+    for row in range(len(ends) - 1):
+        for k in range(ends[row], ends[row + 1]):
+            at, value = columns[k], values[k]
+            for m in range(ends[row], ends[row + 1]):
+                if columns[m] <= at:
+                    out[at, columns[m]] += value * values[m]
+
+
+class RowKernel:
+    """Rows laid out for the passes."""
+
+    def __init__(self, keyed: KeyedRows) -> None:
+        patterns = keyed.patterns
+        self._n_cells = int(patterns.cells.shape[1])
+        self._size = self._n_cells + len(keyed.row)
+        self._ends, self._cells = patterns.cells.indptr, patterns.cells.indices
+        self._keys = (keyed.of_row + self._n_cells).astype(np.int64)
+        self._counts = patterns.counts
+        by_cell, by_key = keyed.to_keys(patterns.counts[:, None])
+        self._met: Floats = np.concatenate([by_cell[:, 0], by_key[:, 0]])
+        n_chunks = min(max(len(self._cells) // _CHUNK, 1), _MOST_CHUNKS, max(_OWN_SUMS // (self._size * 8), 1))
+        wanted = np.linspace(0, len(self._cells), n_chunks + 1)[1:-1]
+        self._cuts = np.concatenate([[0], np.searchsorted(self._ends, wanted), [patterns.n_rows]])
+
+    def expect(self, of_cells: Floats, of_keys: Floats, post: Floats | None = None) -> tuple[Floats, Floats, float]:
+        """Expected items by cell (C, E) and key (N, E), and the log-likelihood, from logarithms of the components'
+        likelihoods by cell and key; every row's shares into `post` (P, E)."""
+        logs = np.concatenate([of_cells, of_keys])
+        tops = logs.max(axis=1)
+        logs -= tops[:, None]
+        ratios = np.exp(logs)
+        least = np.where(np.isfinite(logs), logs, 0.0).min(axis=1)
+        bounds = np.array([-least[: self._n_cells].min(), -least[self._n_cells :].min()])
+        own = np.zeros((len(self._cuts) - 1, self._size, logs.shape[1]))
+        sums = np.zeros(len(own))
+        kept = np.empty((0, logs.shape[1])) if post is None else post
+
+        def work(chunk: int) -> None:
+            span = self._cuts[chunk], self._cuts[chunk + 1]
+            data = self._ends, self._cells, self._keys, self._counts
+            sums[chunk] = _expect(*span, *data, ratios, logs, bounds, own[chunk], kept)
+
+        run_chunks(work, len(own))
+        both = own[0] if len(own) == 1 else own.sum(axis=0)
+        log_likelihood = float(sums.sum()) + dot(self._met, np.where(self._met > 0.0, tops, 0.0))
+        return both[: self._n_cells], both[self._n_cells :], log_likelihood
+
+    def carry(self, of_cells: Floats, of_keys: Floats, counts: Floats, post: Floats) -> tuple[Floats, Floats]:
+        """Moves of components by cell (C, E) and key (N, E), summed for each row, taken against their mean by the row's
+        shares (P, E), times these and the row's count; then summed by cell and key."""
+        moves = np.concatenate([of_cells, of_keys])
+        own = np.zeros((len(self._cuts) - 1, *moves.shape))
+
+        def work(chunk: int) -> None:
+            span = self._cuts[chunk], self._cuts[chunk + 1]
+            _carry(*span, self._ends, self._cells, self._keys, counts, moves, post, own[chunk])
+
+        run_chunks(work, len(own))
+        both = own.sum(axis=0)
+        return both[: self._n_cells], both[self._n_cells :]
