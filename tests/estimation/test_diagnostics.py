@@ -13,11 +13,13 @@ import pyarrow.csv
 import pytest
 from make_rounds import GOOD, LARGE, binary_answers, codes, draw_pair, finding, labels_given, round_of, tables_of
 from repository import RESULTS
+from scipy import sparse
 from scipy.special import expit
 from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
+from hero_eval.model import row_scores
 from hero_eval.model import score_tests as guards
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
@@ -47,7 +49,7 @@ def some_history(n_classes: int = 2, seed: int = 0, n_items: int = 60) -> tuple[
 def test_scores_are_derivatives(n_classes: int) -> None:
     """Every score test would look in a wrong direction."""
     patterns, latent = some_history(n_classes)
-    scored = guards.score_rows(patterns, latent, 1e-3)
+    scored = row_scores.score_rows(patterns, latent, 1e-3)
     barrier = state_barrier(patterns.gold, latent.state_class)
     towards, better = guards._directions(latent, scored.at, n_classes - 1)
 
@@ -72,7 +74,7 @@ def test_scores_are_derivatives(n_classes: int) -> None:
 def test_residual_pairs_are_those_of_the_slow_twin(n_classes: int) -> None:
     """Labelers who err together would be measured by something else."""
     patterns, latent = some_history(n_classes)
-    scored = guards.score_rows(patterns, latent, 1e-3)
+    scored = row_scores.score_rows(patterns, latent, 1e-3)
     fast, spread = guards._residual_pairs(scored)
     cells = patterns.dense_cells
     for row in range(patterns.n_rows):
@@ -138,12 +140,12 @@ def test_knowledge_has_the_error_of_dealing_gold_out_again() -> None:
 def test_drawn_items_follow_the_model() -> None:
     """Expected information would be that of another model."""
     patterns, latent = some_history(3, n_items=400)
-    drawn = guards.draw_rows(patterns, latent, 1e-3)
+    drawn = row_scores.draw_rows(patterns, latent, 1e-3)
     assert drawn.patterns.total == pytest.approx(patterns.total)
     means = drawn.patterns.counts @ drawn.scores / patterns.total
     errors = np.sqrt(np.diag(drawn.information) / patterns.total / drawn.patterns.n_rows)
     assert np.abs(means / np.maximum(errors, 1e-12)).max() < 5
-    again = guards.draw_rows(patterns, latent, 1e-3)
+    again = row_scores.draw_rows(patterns, latent, 1e-3)
     assert (again.scores == drawn.scores).all()
 
 
@@ -491,19 +493,30 @@ def test_the_table_shows_what_guards_are_for() -> None:
 def test_big_histories_are_left_alone() -> None:
     """Thousands of labelers would make a guard slower than the estimate."""
     patterns, latent = some_history()
-    assert guards.can_test(patterns, latent)
+    assert row_scores.can_test(patterns, latent)
     many = replace(latent, answers=np.repeat(latent.answers, 200, axis=0))
-    assert not guards.can_test(patterns, many)
+    assert not row_scores.can_test(patterns, many)
 
 
 def test_a_fit_by_many_labelers_is_tested_alike() -> None:
     """The way to add up scores that are mostly 0 would give other alarms."""
     patterns, _ = some_history(seed=3)
     fit = fit_anchored(patterns, 2, EMOptions())
-    scored = guards.score_rows(patterns, fit.latent, fit.clip)
+    scored = row_scores.score_rows(patterns, fit.latent, fit.clip)
     dense = scored.scores.T @ (patterns.counts[:, None] * scored.scores)
     assert scored.information == pytest.approx(dense)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guards, "_MANY", 1)
-        again = guards.score_rows(patterns, fit.latent, fit.clip)
+        patch.setattr(row_scores, "_MANY", 1)
+        patch.setattr(row_scores, "_THIN", 1.0)
+        patch.setattr("hero_eval.model.patterns._DENSE_CELLS", 0)
+        again = row_scores.score_rows(patterns, fit.latent, fit.clip)
+        assert sparse.issparse(again.scores)
+        assert again.scores.toarray() == pytest.approx(scored.scores)
         assert again.information == pytest.approx(dense)
+        clusters = np.arange(len(patterns.row_of_item)) // 3
+        for of in (None, clusters):
+            assert again.squares(of) == pytest.approx(scored.squares(of))
+            assert again.squares(of) == pytest.approx(again.covariance(scored.scores, of))
+        right = np.random.default_rng(0).normal(size=(len(dense), 2))
+        quick = row_scores.solve_flat(dense, right)
+    assert quick == pytest.approx(row_scores.solve_flat(dense, right), rel=1e-8)

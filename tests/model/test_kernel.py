@@ -12,6 +12,7 @@ from hero_eval.model import em, kernel
 from hero_eval.model import score_tests as guards
 from hero_eval.model.em import EMOptions, gold_start, run_em
 from hero_eval.model.information import pair_sums
+from hero_eval.model.joint import Joint, stack
 from hero_eval.model.kernel import Kernel
 from hero_eval.model.latent import Latent, posterior, state_barrier
 from hero_eval.model.patterns import Patterns, patterns_of_matrix
@@ -121,6 +122,23 @@ def test_what_the_others_show_is_the_same_by_the_kernel(seed: int, weighted: boo
     by_kernel = guards._of_two_states(Kernel(patterns).others_show(latent))
     for one, other in zip(by_kernel, plain, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 10_000), st.sampled_from([(2, [0, 1]), (2, [0, 0, 1, 1]), (3, [0, 1, 2])]), st.booleans())
+@examples(10)
+def test_two_rounds_together_are_the_same_by_the_kernel(seed: int, kind: tuple[int, list[int]], weighted: bool) -> None:
+    """Whether reliabilities carry over would be tested at another point where rounds are large."""
+    n_answers, state_class = kind
+    history, current = (some_patterns(at, n_answers=n_answers, weighted=weighted) for at in (seed, seed + 1))
+    latent = some_latent(seed + 2, history, state_class)
+    at = Joint(latent, np.random.default_rng(seed).dirichlet(np.ones(n_answers)))
+    plain = stack(history, current, latent).expect(at)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(em, "MANY_LABELS", 1)
+        fast = stack(history, current, latent).expect(at)
+    for one, other in zip(fast, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_products_by_blocks_are_products(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,8 @@ from hero_eval.methods.current_rate import carry
 from hero_eval.methods.result import Fit
 from hero_eval.model.joint import Joint, fit_joint, stack
 from hero_eval.model.patterns import Floats, Ints, Patterns
-from hero_eval.model.score_tests import Transport, can_test, check_transport
+from hero_eval.model.row_scores import can_test
+from hero_eval.model.score_tests import Transport, check_transport
 from hero_eval.model.split_half import typical_labels
 
 HALF_WIDTH = 0.05

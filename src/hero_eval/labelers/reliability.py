@@ -16,16 +16,8 @@ from hero_eval.model.em import EMOptions, EMReport, expectation
 from hero_eval.model.gold_table import answers_by_gold
 from hero_eval.model.history import HistoryFit
 from hero_eval.model.patterns import Floats, Ints, sum_by
-from hero_eval.model.score_tests import (
-    Dependence,
-    Knowledge,
-    Scored,
-    can_test,
-    check_dependence,
-    check_knowledge,
-    draw_rows,
-    score_rows,
-)
+from hero_eval.model.row_scores import Scored, can_test, draw_rows, score_rows
+from hero_eval.model.score_tests import Dependence, Knowledge, check_dependence, check_knowledge
 from hero_eval.model.split_half import half_fits, labels_of
 from hero_eval.result_frames import checked_backend, to_frame
 from hero_eval.round import Round

@@ -9,14 +9,16 @@ Shapes: P patterns (history's, then current's), J labelers, L answers, S states,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse, special
 
-from hero_eval.model.em import EMOptions, EMReport, answer_shares, run_accelerated_em
+from hero_eval.model.em import EMOptions, EMReport, answer_shares, run_accelerated_em, takes_kernel
 from hero_eval.model.latent import Latent, answer_log_likelihood, floored_shares, normalize_log_weights, state_barrier
-from hero_eval.model.patterns import Floats, Patterns, sum_by
+from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 
 _FURTHEST = 20.0
 """On the logit scale: 2e-9 from the edge, as good as on it. Doubled, a few more fits where the profile never falls
@@ -45,28 +47,72 @@ class Fixed:
     value: float
 
 
+Sums = tuple[Floats, Floats, Floats, float]
+"""Expected answers (J, L, S), states (S,) of history and of the current rows, and the likelihood."""
+
+
 @dataclass(frozen=True, eq=False)
 class Both:
-    """History and current as one set of patterns; the first `n_history` rows are history's."""
+    """History and current; current gold, if any, is not used."""
 
-    patterns: Patterns
-    n_history: int
-    barrier: Floats
+    history: Patterns
+    current: Patterns
+    state_class: Ints
+
+    @cached_property
+    def expect(self) -> Callable[[Joint], Sums]:
+        """The E-step, with the sums that the M-step takes."""
+        if not (takes_kernel(self.history) or takes_kernel(self.current)):
+            return self._expect_stacked
+        from hero_eval.model.kernel import Kernel  # compiled code, which small data need not load
+
+        past, now = Kernel(self.history).step, Kernel(self.current).step
+
+        def expect(at: Joint) -> Sums:
+            before, past_states, likelihood = past(at.latent)
+            here, states, more = now(replace(at.latent, weights=_current_weights(at)))
+            return before + here, past_states, states, likelihood + more
+
+        return expect
+
+    @cached_property
+    def _stacked(self) -> tuple[Patterns, Floats]:
+        """Both as one set of patterns, history's first, and what their gold rules out."""
+        history, current = self.history, self.current
+        patterns = replace(
+            history,
+            cells=sparse.vstack([history.cells, current.cells], format="csr"),
+            gold=np.concatenate([history.gold, current.gold]),
+            counts=np.concatenate([history.counts, current.counts]),
+            row_of_item=np.concatenate([history.row_of_item, current.row_of_item + history.n_rows]),
+            item_weight=np.concatenate([history.item_weight, current.item_weight]),
+            times=None,  # the joint fit looks at rows only
+            row_items=None,
+        )
+        return patterns, state_barrier(patterns.gold, self.state_class)
+
+    def _expect_stacked(self, at: Joint) -> Sums:
+        patterns, barrier = self._stacked
+        n_history = self.history.n_rows
+        joint = answer_log_likelihood(patterns, at.latent.answers)
+        joint += barrier
+        joint[:n_history] += np.log(at.latent.weights)
+        joint[n_history:] += np.log(_current_weights(at))
+        post, by_row = normalize_log_weights(joint)
+        expected = post * patterns.counts[:, None]
+        past, now = expected[:n_history].sum(axis=0), expected[n_history:].sum(axis=0)
+        return patterns.to_cells(expected), past, now, float(patterns.counts @ by_row)
+
+
+def _current_weights(at: Joint) -> Floats:
+    """(S,) the states' shares in the current round."""
+    out: Floats = at.latent.within_class() * at.rates[at.latent.state_class]
+    return out
 
 
 def stack(history: Patterns, current: Patterns, latent: Latent) -> Both:
     """Current gold, if any, is not used."""
-    patterns = replace(
-        history,
-        cells=sparse.vstack([history.cells, current.cells], format="csr"),
-        gold=np.concatenate([history.gold, np.full(current.n_rows, -1)]),
-        counts=np.concatenate([history.counts, current.counts]),
-        row_of_item=np.concatenate([history.row_of_item, current.row_of_item + history.n_rows]),
-        item_weight=np.concatenate([history.item_weight, current.item_weight]),
-        times=None,  # the joint fit looks at rows only
-        row_items=None,
-    )
-    return Both(patterns, history.n_rows, state_barrier(patterns.gold, latent.state_class))
+    return Both(history, replace(current, gold=np.full_like(current.gold, -1)), latent.state_class)
 
 
 def fit_joint(both: Both, start: Joint, options: EMOptions, fixed: Fixed | None = None) -> tuple[Joint, EMReport]:
@@ -80,8 +126,8 @@ def fit_joint(both: Both, start: Joint, options: EMOptions, fixed: Fixed | None 
 
     def step(vector: Floats) -> tuple[Floats, float]:
         at = of(vector)
-        post, likelihood = _expect(both, at)
-        return _vector(_m_step(both, post, at, options.clip, fixed)), likelihood
+        sums = both.expect(at)
+        return _vector(_m_step(sums, at, options.clip, fixed)), sums[-1]
 
     def within(vector: Floats) -> Floats:
         moved = of(np.maximum(vector, 0.0))
@@ -99,19 +145,9 @@ def _vector(point: Joint) -> Floats:
     return np.concatenate([point.latent.weights, point.rates, point.latent.answers.ravel()])
 
 
-def _expect(both: Both, at: Joint) -> tuple[Floats, float]:
-    joint = answer_log_likelihood(both.patterns, at.latent.answers)
-    joint += both.barrier
-    joint[: both.n_history] += np.log(at.latent.weights)
-    joint[both.n_history :] += np.log(at.latent.within_class() * at.rates[at.latent.state_class])
-    post, by_row = normalize_log_weights(joint)
-    return post, float(both.patterns.counts @ by_row)
-
-
-def _m_step(both: Both, post: Floats, old: Joint, clip: float, fixed: Fixed | None) -> Joint:
-    expected = post * both.patterns.counts[:, None]
-    answers = answer_shares(both.patterns.to_cells(expected), old.latent, clip)
-    past, now = expected[: both.n_history].sum(axis=0), expected[both.n_history :].sum(axis=0)
+def _m_step(sums: Sums, old: Joint, clip: float, fixed: Fixed | None) -> Joint:
+    cells, past, now, _ = sums
+    answers = answer_shares(cells, old.latent, clip)
     of_class, n_classes = old.latent.state_class, len(old.rates)
     weights = past
     if len(of_class) > n_classes:  # states share out their class alike in both rounds; history alone weighs the classes

@@ -84,12 +84,20 @@ def posterior(patterns: Patterns, latent: Latent, barrier: Floats) -> tuple[Floa
 
 def normalize_log_weights(joint: Floats) -> tuple[Floats, Floats]:
     """Rows of log-weights as shares (in place, P x S), and the log of what each row adds up to (P,)."""
-    top = np.maximum.reduce(joint, axis=1, keepdims=True)
+    top = _over_states(np.maximum, joint)
     joint -= top
     np.exp(joint, out=joint)
-    total = np.add.reduce(joint, axis=1, keepdims=True)
+    total = _over_states(np.add, joint)
     joint /= total
     return joint, (np.log(total) + top)[:, 0]
+
+
+def _over_states(combine: np.ufunc, values: Floats) -> Floats:
+    """(P, 1): `combine` along the few states; column by column, which is faster than along short rows."""
+    out = values[:, :1].copy()
+    for s in range(1, values.shape[1]):
+        combine(out, values[:, s : s + 1], out=out)
+    return out
 
 
 def log_softmax(logits: Floats, axis: int) -> Floats:

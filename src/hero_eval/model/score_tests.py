@@ -3,41 +3,26 @@
 Score tests: each asks whether the likelihood would rise in a direction that the model leaves out. A direction's total
 score is made free of the errors in all fitted parameters (its part along the fitted scores is taken off), and its
 variance is the sum of the items' squares, so that scarce gold, weights and a model that is not quite true do not raise
-false alarms. The information behind that is the expected one, by items drawn from the fitted model with the labelers
-and the gold that the items really had; the draws are always the same, so the answer is too.
+false alarms. The information behind that is the expected one (`row_scores`).
 Shapes: P patterns, J labelers, L answers, S states (one for each of K classes), p parameters, m directions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from scipy import linalg, sparse, special
+from scipy import special
 
-from hero_eval.model.coordinates import Coordinates, coordinates, slope_matrices
+from hero_eval.model.coordinates import Coordinates
 from hero_eval.model.em import takes_kernel
 from hero_eval.model.joint import Joint
-from hero_eval.model.latent import Latent, answer_log_likelihood, normalize_log_weights, posterior, state_barrier
-from hero_eval.model.patterns import Floats, Ints, Patterns, sparse_cells, sum_by
+from hero_eval.model.latent import Latent, answer_log_likelihood, normalize_log_weights, state_barrier
+from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
+from hero_eval.model.row_scores import Scored, draw_rows, score_rows, solve_flat
 
-MOST_PARAMETERS = 1_000
-"""Up to which the tests cost little: a matrix of that size is inverted several times. Doubled, eight times as long
-(reasoned)."""
-_DRAWS = 2_000
-"""Items that are drawn to estimate expected informations, at least: their error is then 2%. Doubled, p-values change in
-their second digit (reasoned)."""
-_DRAWS_PER_PARAMETER = 12
-"""So that the drawn information has an inverse that can be trusted. Doubled: as above."""
-_MOST_DRAWS = 6_000
-"""It bounds time. Doubled: as above."""
-_SEED = 20_261
-"""Of the draws: any would do, and it is always the same."""
 _NULL = 1e-9
 """Of a variance: rounding alone leaves as much. Doubled, nothing changes (reasoned)."""
-_MANY = 100
-"""Parameters from which on sparse products of the scores are faster. It bounds time only (reasoned)."""
 
 
 @dataclass(frozen=True)
@@ -46,99 +31,6 @@ class Tested:
 
     statistic: float
     p_value: float
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores (P, p) of rows, weights' logits first and then each state's answers', and the shares of the states."""
-
-    patterns: Patterns
-    latent: Latent
-    scores: Floats
-    post: Floats
-    at: Coordinates
-
-    @cached_property
-    def information(self) -> Floats:
-        """(p, p) by the rows' squares: the expected one if the rows were drawn."""
-        counts = self.patterns.counts[:, None]
-        if self.scores.shape[1] > _MANY:  # most scores are 0: few labelers label an item
-            thin = sparse.csr_array(self.scores)
-            sparsely: Floats = (thin.T @ (thin * counts).tocsr()).toarray()
-            return sparsely
-        out: Floats = self.scores.T @ (counts * self.scores)
-        return out
-
-    def covariance(self, by_row: Floats, clusters: Ints | None) -> Floats:
-        """(m, m): of the sum over items of `by_row` (P, m), items or whole clusters (n,) being independent."""
-        if clusters is None:
-            squares = sum_by(self.patterns.row_of_item, self.patterns.item_weight**2, self.patterns.n_rows)
-            apart: Floats = by_row.T @ (squares[:, None] * by_row)
-            return apart
-        items, size = self.patterns.to_items(by_row), int(clusters.max()) + 1
-        sums = np.stack([sum_by(clusters, column, size) for column in items.T], axis=1)
-        together: Floats = sums.T @ sums
-        return together
-
-
-def score_rows(patterns: Patterns, latent: Latent, clip: float) -> Scored:
-    at = coordinates(latent, clip)
-    post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
-    blocks = [_dense(slope) * post[:, s, None] for s, slope in enumerate(slope_matrices(patterns, at))]
-    return Scored(patterns, latent, np.concatenate([post @ at.weight_slopes, *blocks], axis=1), post, at)
-
-
-def _dense(matrix: Floats | sparse.csr_array) -> Floats:
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-
-
-def n_parameters(latent: Latent) -> int:
-    n_labelers, n_answers, n_states = latent.answers.shape
-    return int(n_states - 1 + n_states * n_labelers * (n_answers - 1))
-
-
-def can_test(patterns: Patterns, latent: Latent) -> bool:
-    """Whether the tests here cost little: they hold one score for each row and parameter."""
-    size = n_parameters(latent)
-    return size <= MOST_PARAMETERS and size * patterns.n_rows <= 20_000_000
-
-
-def draw_rows(patterns: Patterns, latent: Latent, clip: float) -> Scored:
-    """Items drawn from the model, each with the labelers of an item that there is, and gold where it had gold.
-
-    Their weights sum to those of `patterns`, so that sums over them estimate expected sums over the items.
-    """
-    rng = np.random.default_rng(_SEED)
-    count = min(max(_DRAWS, _DRAWS_PER_PARAMETER * n_parameters(latent)), _MOST_DRAWS)
-    picked = rng.choice(patterns.n_rows, count, p=patterns.counts / patterns.total)
-    state = np.minimum(np.searchsorted(np.cumsum(latent.weights), rng.random(count)), latent.n_states - 1)
-    cells = patterns.cells[picked]
-    labeler = cells.indices // patterns.n_answers
-    below = latent.answers.cumsum(axis=1)[labeler, :-1, np.repeat(state, np.diff(cells.indptr))]
-    answer = (rng.random(len(labeler))[:, None] > below).sum(axis=1)
-    places = labeler * patterns.n_answers + answer
-    each = np.full(count, patterns.total / count)
-    drawn = Patterns(
-        cells=sparse_cells(places, cells.indptr, cells.shape[1]),
-        gold=np.where(patterns.gold[picked] >= 0, latent.state_class[state], -1),
-        counts=each,
-        row_of_item=np.arange(count),
-        item_weight=each,
-        n_labelers=patterns.n_labelers,
-        n_answers=patterns.n_answers,
-    )
-    return score_rows(drawn, latent, clip)
-
-
-def _solve(matrix: Floats, right: Floats) -> Floats:
-    """Least-norm solution with a positive semidefinite matrix, parameters first brought to one scale."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-12))
-    values, vectors = linalg.eigh(matrix * np.outer(scale, scale))
-    keep = values > 1e-7 * max(values.max(), 1e-300)
-    inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
-    inner = vectors.T @ (scale[:, None] * right)
-    out: Floats = scale[:, None] * (vectors @ (inverse[:, None] * inner))
-    return out
 
 
 # ------------------------------------------------------------------------------------------ labelers who err together
@@ -171,7 +63,7 @@ def check_dependence(rows: Scored, drawn: Scored, clusters: Ints | None = None) 
     here = np.column_stack([known * pairs, pairs])
     there = np.column_stack([(drawn.patterns.gold >= 0) * drawn_pairs, drawn_pairs])
     slopes = drawn.scores.T @ (drawn.patterns.counts[:, None] * there)
-    own = here - rows.scores @ _solve(drawn.information, slopes)
+    own = here - rows.scores @ solve_flat(drawn.information, slopes)
     errors = np.sqrt(np.diag(rows.covariance(own, clusters)))
     z_values = np.where(errors > 0, counts @ own / np.where(errors > 0, errors, 1.0), 0.0)
     tests = [Tested(float(z), float(special.ndtr(-z))) for z in z_values]
@@ -242,19 +134,23 @@ def check_transport(
     n_states = fitted.latent.n_states
     now = replace(fitted.latent, weights=_off_zero(fitted.rates, clip))
     past_rows, rows = score_rows(history, fitted.latent, clip), score_rows(current, now, clip)
-    past_info = _widened(drawn.information, n_states - 1, of_current=False)
-    info = _widened(draw_rows(current, now, clip).information, n_states - 1, of_current=True)
-    past_scores = _with_room(past_rows.scores, n_states - 1, of_current=False)
-    scores = _with_room(rows.scores, n_states - 1, of_current=True)
-    back = _solve(past_info + info, info)  # how far the fit follows the current rows
-    total = scores.T @ current.counts + past_scores.T @ history.counts
-    beyond = scores.T @ current.counts - back.T @ total
+    before, here = _places(rows.n_parameters, n_states - 1)  # of both rounds' scores among all parameters
+    size = rows.n_parameters + n_states - 1
+    info, past_info = np.zeros((size, size)), np.zeros((size, size))
+    info[np.ix_(here, here)] = draw_rows(current, now, clip).information
+    past_info[np.ix_(before, before)] = drawn.information
+    back = solve_flat(past_info + info, info)  # how far the fit follows the current rows
+    own, total = np.zeros(size), np.zeros(size)
+    own[here] = rows.scores.T @ current.counts
+    total[before] = past_rows.scores.T @ history.counts
+    beyond = own - back.T @ (own + total)
+    squares, past_squares = rows.squares(clusters[1]), past_rows.squares(clusters[0])
 
     def along(directions: Floats) -> tuple[Floats, Floats]:
         """The score along each direction (m,) and its covariance (m, m)."""
         followed = back @ directions
-        here, there = scores @ (directions - followed), past_scores @ followed
-        variance = rows.covariance(here, clusters[1]) + past_rows.covariance(there, clusters[0])
+        of_here, of_before = (directions - followed)[here], followed[before]
+        variance = of_here.T @ squares @ of_here + of_before.T @ past_squares @ of_before
         return directions.T @ beyond, variance
 
     towards, better = _directions(fitted.latent, rows.at, 2 * (n_states - 1))
@@ -279,15 +175,11 @@ def _off_zero(rates: Floats, clip: float) -> Floats:
     return out
 
 
-def _widened(information: Floats, n_weights: int, *, of_current: bool) -> Floats:
-    return _with_room(_with_room(information, n_weights, of_current=of_current).T, n_weights, of_current=of_current)
-
-
-def _with_room(scores: Floats, n_weights: int, *, of_current: bool) -> Floats:
-    """History's weights come first, then the current ones, then the answers that both share."""
-    none = np.zeros((len(scores), n_weights))
-    weights, answers = scores[:, :n_weights], scores[:, n_weights:]
-    return np.concatenate([none, weights, answers] if of_current else [weights, none, answers], axis=1)
+def _places(n_parameters: int, n_weights: int) -> tuple[Ints, Ints]:
+    """Where history's and the current parameters are: history's weights come first, then the current ones, then the
+    answers that both share."""
+    weights, answers = np.arange(n_weights), np.arange(2 * n_weights, n_parameters + n_weights)
+    return np.concatenate([weights, answers]), np.concatenate([weights + n_weights, answers])
 
 
 def _directions(latent: Latent, at: Coordinates, n_before: int) -> tuple[Floats, Floats]:
