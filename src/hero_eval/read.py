@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ENGINES = ("memory", "duckdb", "spark")
 LARGE_ROWS = 10_000_000
 """Labels from which on files are left where they are: in memory they would take about a gigabyte, and DuckDB has
-counted them in a third of the time."""
+counted them in half of the time."""
 LARGE_BYTES = 256 * 2**20
 """The same for files of few labels and long texts."""
 

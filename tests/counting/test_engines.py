@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from bad_inputs import BAD_INPUTS, BadInput, as_arguments, good_tables, write_good, write_tables
@@ -399,6 +400,25 @@ def test_large_files_stay_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     large = hero.read_round(path)
     assert isinstance(large, Round)
     assert not large.holds_items
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_files_of_many_labels_stay_in_place_by_their_own_count(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parquet packs ten million labels into 20 MB, which in memory were a gigabyte."""
+    table = pa.table({"item": [f"i{k}" for k in range(300)], "labeler": ["ann"] * 300, "label": ["0", "1", "1"] * 100})
+    path = tmp_path / f"labels.{ending}"
+    if ending == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pa.output_stream(path) as stream:
+            pyarrow.csv.write_csv(table, stream)
+    monkeypatch.setattr("hero_eval.read.LARGE_ROWS", 301 + (ending != "parquet"))  # a header is a line too
+    assert hero.read_round(path).holds_items
+    monkeypatch.setattr("hero_eval.read.LARGE_ROWS", 300)
+    assert not hero.read_round(path).holds_items
+    assert hero.read_round(path, engine="memory").holds_items
 
 
 # Keys
