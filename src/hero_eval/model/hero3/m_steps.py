@@ -40,9 +40,7 @@ def labeler_step(cells: Floats, shape: LevelShape, answers: Floats, pooling: Poo
     return answers + damped(step).reshape(answers.shape), hessian
 
 
-def level_step(
-    rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected
-) -> tuple[Floats, Floats]:
+def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected) -> tuple[Floats, Floats]:
     """One damped Newton step of the levels' logits and the rounds' tilts."""
     by_round: Floats = rows.keyed(shape).in_round @ expected.by_key
     weights = at.weights
