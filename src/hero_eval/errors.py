@@ -52,6 +52,7 @@ CATALOGUE: dict[str, str] = {
     "E303": "the current round has no usable item",
     "E304": "a backtest needs at least two rounds with gold",
     "E305": "the current round has too little gold for the method",
+    "E306": "the classes are too many for the method",
     # the store
     "E401": "there is no store at this place",
     "E402": "the store was made by a newer hero-eval",

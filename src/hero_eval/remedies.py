@@ -45,6 +45,7 @@ ERRORS: Mapping[str, str] = {
     "E303": "Give the current round labels.",
     "E304": "Have an expert answer a random part of another past round.",
     "E305": "Have an expert answer a random part of the current round.",
+    "E306": "Merge classes that you need not tell apart, or choose another method.",
     "E401": "Check `--store`, or make a store: `hero init`.",
     "E402": "Update hero-eval.",
     "E403": "Choose a round that `hero rounds` lists; `hero restore` brings a removed one back.",

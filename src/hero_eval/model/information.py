@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from hero_eval.errors import unsupported
 from hero_eval.model.conjugate_gradients import DENSE_LIMIT, conjugate_gradients
 from hero_eval.model.coordinates import along_logits, coordinates, slope_matrices, to_logits
 from hero_eval.model.em import takes_kernel
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
-from hero_eval.model.patterns import Bools, Floats, Patterns
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
 
 _SPECTRUM_LIMIT = 400
 """Parameters up to which all eigenvalues are looked at for a weak direction: a tenth of a second. It bounds time only:
@@ -38,6 +39,17 @@ _LEAST_EIGENVALUE = 1e-10
 """Of an information that is not positive definite, relative to its largest eigenvalue, so that it can be inverted. Such
 a fit is called weak. Doubled, its standard errors, which nobody should read, are smaller by up to a factor 1.4
 (reasoned)."""
+_MOST_OWN = 1 << 26
+"""Numbers in the labelers' own informations: 512 MB. With more, what is nearly the inverse leaves out what not seeing
+the states loses. It bounds memory only (reasoned)."""
+_MOST_SLOPES = 1 << 28
+"""Numbers in the derivatives of the answers, of which a few copies are made: 2 GB each. With more, the fit is refused
+rather than the machine brought to its knees (reasoned)."""
+_DENSE_SHARE = 0.05
+"""The share of entries that are not 0, from which on a sparse matrix is multiplied as a full one. It bounds time only
+(reasoned)."""
+_BLOCK_NUMBERS = 1 << 22
+"""Numbers of a full copy of some rows: 32 MB. It bounds memory only (reasoned)."""
 _NO_INFORMATION = 1e-14
 """Relative to the largest diagonal entry: rounding alone leaves as much. Doubled, nothing changes (reasoned)."""
 _REST_BOUNDS = np.inf, 1e-4, 1e-5, 1e-6
@@ -55,6 +67,10 @@ class Information:
         self.patterns = patterns
         self.latent = latent
         self.clip = clip
+        n_labelers, n_answers, n_states = latent.answers.shape
+        if n_labelers * n_answers**2 * n_states > _MOST_SLOPES:
+            message = f"{n_answers:,} answers in {n_states:,} classes by {n_labelers:,} labelers have more parameters"
+            raise unsupported("E306", f"{message} than can be told apart in memory.")
         self.at = coordinates(latent, clip)
         self.post, _ = posterior(patterns, latent, state_barrier(patterns.gold, latent.state_class))
         expected = self.post * patterns.counts[:, None]
@@ -137,6 +153,8 @@ class Information:
     @cached_property
     def matrix(self) -> Floats:
         """H as a dense (p, p) matrix."""
+        if self.post.shape[1] > 2 or len(self.at.free) > 2 * DENSE_LIMIT:
+            return self._matrix_of_free()
         complete_weights, complete_answers = self._complete()
         n_labelers, n_states, width, _ = complete_answers.shape
         n_weights = n_states - 1
@@ -152,6 +170,52 @@ class Information:
         keep = np.nonzero(self.at.free)[0]
         out: Floats = whole[np.ix_(keep, keep)]
         return out
+
+    def _matrix_of_free(self) -> Floats:
+        """H of many states, or where most parameters are held at their bound: nothing is formed for those."""
+        complete_weights, complete_answers = self._known
+        on_weights, on_answers = self._free_places
+        n_weights = len(on_weights)
+        out = np.zeros((self.n_parameters, self.n_parameters))
+        out[:n_weights, :n_weights] = complete_weights[np.ix_(on_weights, on_weights)]
+        tops, counts = self.at.weight_slopes[:, on_weights], self.patterns.counts
+        scores: list[Any] = [sparse.csr_array(self.post @ tops)]
+        start, width = n_weights, complete_answers.shape[2]
+        for s, free in enumerate(on_answers):
+            here = slice(start, start + len(free))
+            labeler, logit = free // width, free % width
+            own = complete_answers[labeler[:, None], s, logit[:, None], logit] * (labeler[:, None] == labeler)
+            slopes, weight = self._free_slopes(s, free), self._expected[:, s]
+            out[here, here] = own - _row_squares(slopes, weight)
+            out[:n_weights, here] = -np.outer(tops[s], slopes.T @ weight)
+            out[here, :n_weights] = out[:n_weights, here].T
+            out[:n_weights, :n_weights] -= weight.sum() * np.outer(tops[s], tops[s])
+            scores.append(sparse.diags_array(self.post[:, s]) @ slopes)
+            start += len(free)
+        out += _row_squares(sparse.hstack(scores, format="csr"), counts)
+        return 0.5 * (out + out.T)
+
+    @cached_property
+    def _free_places(self) -> tuple[Ints, list[Ints]]:
+        """Which of the weights' logits are free, and which of the answers' (J*(L-1)) in each state."""
+        n_states = self.post.shape[1]
+        free = self.at.free
+        return np.flatnonzero(free[: n_states - 1]), [
+            np.flatnonzero(of) for of in free[n_states - 1 :].reshape(n_states, -1)
+        ]
+
+    def _free_slopes(self, state: int, free: Ints) -> Any:
+        """(P, n) sparse: the derivative of log P(answers | state) in the free logits of a state."""
+        slopes = self.at.answer_slopes
+        n_labelers, n_answers, width, _ = slopes.shape
+        labeler, logit = free // width, free % width
+        cells = labeler[:, None] * n_answers + np.arange(n_answers)
+        places = np.broadcast_to(np.arange(len(free))[:, None], cells.shape)
+        values = slopes[labeler, :, logit, state]
+        by_cell = sparse.coo_array(
+            (values.ravel(), (cells.ravel(), places.ravel())), shape=(n_labelers * n_answers, len(free))
+        )
+        return (self.patterns.cells.astype(float) @ by_cell.tocsr()).tocsr()
 
     def _lost_information(self, n_weights: int, block: int) -> Floats:
         """sum over rows of count * Var(derivative | row) over the row's possible states."""
@@ -286,21 +350,28 @@ class Information:
         """Nearly H^-1 @ vector: labelers' own parameters among themselves, as if nothing tied labelers together."""
         weights, inverse = self._own_inverse
         on_weights, on_answers = self.at.unpack(vector)
-        n_labelers, size = inverse.shape[:2]
-        n_states = on_answers.shape[1]
-        moved = np.einsum("jab,jb->ja", inverse, on_answers.reshape(n_labelers, size))
+        n_labelers, n_states = len(inverse), on_answers.shape[1]
+        if inverse.ndim == 4:
+            by_state = on_answers.reshape(n_labelers, -1, n_states)
+            moved = np.einsum("jscd,jds->jcs", inverse, by_state).reshape(n_labelers, -1)
+        else:
+            moved = np.einsum("jab,jb->ja", inverse, on_answers.reshape(n_labelers, -1))
         moved *= resting[:, None]
         return self.at.pack(weights @ on_weights, moved.reshape(-1, n_states))
 
     @cached_property
     def _own_inverse(self) -> tuple[Floats, Floats]:
-        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S).
+        """Inverses of the weights' own information (S-1, S-1) and of each labeler's, (J, (L-1)*S, (L-1)*S); with very
+        many classes of what seeing the states would give, (J, S, L-1, L-1).
 
         A labeler that is hardly ever met in some state says nothing of its answers there, and is not asked to: a
         direction of so little information would drown all others in rounding errors.
         """
         complete_weights, complete_answers = self._known
         n_labelers, n_states, width, _ = complete_answers.shape
+        if n_labelers * (width * n_states) ** 2 > _MOST_OWN:
+            near = _steady_inverse(complete_answers.reshape(-1, width, width))
+            return _steady_inverse(complete_weights[None])[0], near.reshape(complete_answers.shape)
         own = np.zeros((n_labelers, width, n_states, width, n_states))
         for s in range(n_states):
             own[:, :, s, :, s] = complete_answers[:, s]
@@ -347,16 +418,17 @@ class Information:
         if not self.is_dense or self.n_parameters == 0:
             return np.full(shape, np.nan)
         inverse = linalg.cho_solve(self._factor[0], np.eye(self.n_parameters))
-        full = np.zeros((len(self.at.free),) * 2)
-        keep = np.nonzero(self.at.free)[0]
-        full[np.ix_(keep, keep)] = inverse
+        place = np.full(len(self.at.free) + 1, self.n_parameters)  # of each logit among the free ones
+        place[:-1][self.at.free] = np.arange(self.n_parameters)
+        inverse = np.pad(inverse, (0, 1))  # what is held has no error
         n_labelers, n_answers, n_states = shape
         width, n_weights = n_answers - 1, n_states - 1
         out = np.full(shape, np.nan)
         for s in range(n_states):
             for j in range(n_labelers):
                 start = n_weights + s * n_labelers * width + j * width
-                block = full[start : start + width, start : start + width]
+                here = place[start : start + width]
+                block = inverse[np.ix_(here, here)]
                 jacobian = self.latent.answers[j, :, s][:, None] * self.at.answer_slopes[j, :, :, s]
                 variance = np.einsum("lc,cd,ld->l", jacobian, block, jacobian)
                 out[j, :, s] = np.where(np.abs(jacobian).sum(axis=1) > 0, np.sqrt(np.maximum(variance, 0)), np.nan)
@@ -377,6 +449,23 @@ def _steady_inverse(blocks: Floats, whole: Floats | None = None) -> Floats:
     return out
 
 
+def _row_squares(rows: Any, by: Floats) -> Floats:
+    """(n, n): the sum of the sparse rows' (P, n) products with themselves, each times its number.
+
+    Rows that are nearly full are multiplied as full ones, some at a time, which is many times as fast.
+    """
+    n_rows, width = rows.shape
+    if rows.nnz < _DENSE_SHARE * n_rows * width:
+        sparse_sum: Floats = (rows.T @ (sparse.diags_array(by) @ rows)).toarray()
+        return sparse_sum
+    out = np.zeros((width, width))
+    step = max(_BLOCK_NUMBERS // max(width, 1), 1)
+    for start in range(0, n_rows, step):
+        full = rows[start : start + step].toarray().astype(float)
+        out += (full.T * by[start : start + step]) @ full
+    return out
+
+
 def pair_sums(patterns: Patterns, row_values: Floats) -> Floats:
     """(C, C): values of rows, added up over the rows in which two cells meet."""
     size = int(patterns.cells.shape[1])
@@ -387,6 +476,5 @@ def pair_sums(patterns: Patterns, row_values: Floats) -> Floats:
         add_pairs(patterns.cells.indptr, patterns.cells.indices, row_values, out)
         return out + np.triu(out, 1).T
     for rows in patterns.row_blocks():
-        cells = patterns.cells[rows]
-        out += (cells.T @ (sparse.diags_array(row_values[rows]) @ cells)).toarray()
+        out += _row_squares(patterns.cells[rows], row_values[rows])
     return out

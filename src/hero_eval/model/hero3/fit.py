@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hero_eval.errors import unsupported
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
@@ -68,6 +69,9 @@ _CONTEXT_LOOPS = 20
 fit had not come to rest (reasoned)."""
 _CONTEXT_REST = 1e-8
 """How far mean levels still move when they rest. Doubled, rates change in their eighth digit (reasoned)."""
+_MOST_PRIOR = 1 << 27
+"""Numbers in the labelers' precisions, of which a few copies are made: 1 GB each. With more the fit is refused
+(reasoned)."""
 _START_SLOPE = 1.5
 """Of the last answer's and the last class's logits along the scale, where EM starts: a labeler of middling skill.
 Doubled (measured): a fit comes to the same maximum, but the fits that are compared to choose levels stop near theirs,
@@ -265,6 +269,9 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
     patterns = rows.patterns
     n_labelers, n_answers = patterns.n_labelers, patterns.n_answers
     n_basis = shape.basis.shape[1]
+    if n_labelers * ((n_answers - 1) * n_basis) ** 2 > _MOST_PRIOR:
+        message = f"hero3 asks how the answers of {n_labelers:,} labelers hang together in {shape.n_classes:,} classes"
+        raise unsupported("E306", f"{message}, which memory does not hold.")
     hits, by_class = gold_counts(patterns, rows.n_classes)
     given = patterns.to_cells(patterns.counts[:, None])[:, :, 0]
     base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))

@@ -20,7 +20,7 @@ from scipy import linalg, sparse
 
 from hero_eval.model.conjugate_gradients import DENSE_LIMIT, CGOptions, conjugate_gradients
 from hero_eval.model.hero3.level_priors import level_prior_curvature
-from hero_eval.model.hero3.likelihood import LevelModel, class_logs
+from hero_eval.model.hero3.likelihood import LevelModel, class_logs, kernel_of
 from hero_eval.model.hero3.m_steps import level_curvature
 from hero_eval.model.hero3.multinomial import multinomial_information, repeated_block
 from hero_eval.model.hero3.row_slopes import RowSlopes
@@ -181,6 +181,10 @@ class LevelInformation:
 
     def _lost_product(self, counts: Floats, vector: Floats) -> Floats:
         """(p,): what is lost, times a vector."""
+        kernel = kernel_of(self.model.rows, self.model.shape)
+        if kernel is not None:
+            carried = kernel.carry(*self.slopes.from_parameters(vector), counts, self.post)
+            return self.slopes.to_parameters(*carried)
         moved = self.slopes.along(vector)
         moved -= (self.post * moved).sum(axis=1, keepdims=True)
         moved *= self.post

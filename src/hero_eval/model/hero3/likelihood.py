@@ -98,7 +98,7 @@ def e_step(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Flo
 
 def shares_and_likelihood(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Floats, float]:
     """P(component | answers, gold) (P, E), and the log-likelihood of all rows."""
-    kernel = _kernel_of(rows, shape)
+    kernel = kernel_of(rows, shape)
     if kernel is None:
         post, by_row = e_step(rows, shape, at)
         return post, float(rows.patterns.counts @ by_row)
@@ -109,7 +109,7 @@ def shares_and_likelihood(rows: RoundRows, shape: LevelShape, at: LevelParameter
 
 def expect(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Expected:
     """The E-step with its sums, none of which is kept for each row."""
-    kernel = _kernel_of(rows, shape)
+    kernel = kernel_of(rows, shape)
     if kernel is None:
         return summed(rows, shape, *shares_and_likelihood(rows, shape, at))
     logs = answer_logs(shape, at.answers)
@@ -117,7 +117,7 @@ def expect(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Expected:
     return Expected(cells.reshape(logs.shape), by_key, log_likelihood)
 
 
-def _kernel_of(rows: RoundRows, shape: LevelShape) -> RowKernel | None:
+def kernel_of(rows: RoundRows, shape: LevelShape) -> RowKernel | None:
     """The compiled pass, where there are labels enough to pay for loading it."""
     keyed = rows.keyed(shape)
     if len(rows.patterns.cells.indices) < MANY_LABELS:

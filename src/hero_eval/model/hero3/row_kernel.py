@@ -117,17 +117,6 @@ def _carry(
                 own[cell, e] += moved[e]
 
 
-@njit(nogil=True, cache=True)
-def add_squares(ends: Any, columns: Any, values: Any, out: Any) -> None:
-    """Products of the entries of each sparse row with each other, into the half of (p, p) below the diagonal."""
-    for row in range(len(ends) - 1):
-        for k in range(ends[row], ends[row + 1]):
-            at, value = columns[k], values[k]
-            for m in range(ends[row], ends[row + 1]):
-                if columns[m] <= at:
-                    out[at, columns[m]] += value * values[m]
-
-
 class RowKernel:
     """Rows laid out for the passes."""
 

@@ -142,7 +142,7 @@ class KeyedRows:
     """Rows with a *key* each: all that the model knows of a row beside its labels, so that its components' weights are
     those of its key. N keys: rounds with gold of each class or none; where covariates matter a key is a single row.
 
-    of_row (P,) the key of each row; round, gold (-1 for none) and row (N,): of each key, the last being one of its rows.
+    of_row (P,) the key of each row; round, gold (-1 for none) and row (N,): of each key; row is one of its rows.
     """
 
     patterns: Patterns
