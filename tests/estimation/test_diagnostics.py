@@ -498,6 +498,23 @@ def test_big_histories_are_left_alone() -> None:
     assert not row_scores.can_test(patterns, many)
 
 
+def test_sampled_rows_stand_for_all() -> None:
+    """Of very large data the covariance of scores would be that of a few rows, and alarms come from everywhere."""
+    patterns, latent = some_history(seed=5)
+    scored = row_scores.score_rows(patterns, latent, 1e-3)
+    assert scored.sampled == 0
+    whole = scored.squares(None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_scores, "_MOST_PRODUCTS", 0.0)
+        patch.setattr(row_scores, "_DRAWS", patterns.n_rows * 3 // 4)
+        assert 0 < scored.sampled < patterns.n_rows
+        part = scored.squares(None)
+        assert (part == scored.squares(None)).all()
+    sizes = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))
+    assert np.abs(part - whole).max() < 0.3 * sizes.max()
+    assert np.trace(part) == pytest.approx(np.trace(whole), rel=0.15)
+
+
 def test_a_fit_by_many_labelers_is_tested_alike() -> None:
     """The way to add up scores that are mostly 0 would give other alarms."""
     patterns, _ = some_history(seed=3)

@@ -274,6 +274,8 @@ def _transport_finding(question: Question, fit: Fit, moved: Transport, reliabili
         if len(implied)
         else None,
     }
+    if any(moved.sampled):
+        data["rows_sampled"] = dict(zip(("history", "current"), moved.sampled, strict=True))
     return Finding("F205", message, data, action if fit.between is not None else "", doubts=not allowed)
 
 

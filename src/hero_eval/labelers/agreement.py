@@ -60,34 +60,39 @@ class Agreement(Framed):
 def agreement(reliability: Reliability, most: int = 200) -> Agreement:
     """Observed and predicted agreement of the pairs that share the most items, `most` at the most.
 
-    Counted on answer patterns: one sparse product for each answer, never a look at single labels.
+    Counted on answer patterns: one sparse product for each answer, of the labelers in these pairs.
     """
     from scipy import sparse
 
     patterns = reliability.counted.patterns
     rows, labeler, answer = patterns.entries
-    items = patterns.items_of_row
-    shape = (patterns.n_rows, len(reliability.labelers))
+    items, n_labelers = patterns.items_of_row, len(reliability.labelers)
 
-    def both(chosen: Any) -> Any:
-        here = sparse.csr_matrix((np.ones(int(chosen.sum())), (rows[chosen], labeler[chosen])), shape)
-        return np.asarray((here.T @ sparse.diags(items) @ here).todense())
+    def both(chosen: Any, column: Any, width: int) -> Any:
+        here = sparse.csr_array((np.ones(int(chosen.sum())), (rows[chosen], column[chosen])), (patterns.n_rows, width))
+        return here.T @ (here * items[:, None])
 
-    shared = both(np.ones(len(rows), dtype=bool))
-    equal = np.asarray(sum(both(answer == one) for one in range(len(reliability.classes))))
+    shared = sparse.triu(both(np.ones(len(rows), dtype=bool), labeler, n_labelers), 1, format="csr")
+    shared.sort_indices()
+    pairs = shared.tocoo()
+    first, second, count = (of[pairs.data >= LEAST_SHARED] for of in (pairs.row, pairs.col, pairs.data))
+    kept = np.argsort(-count, kind="stable")[:most]
+    first, second, count = first[kept], second[kept], count[kept]
+    # of many labelers few are in these pairs, and only their answers need comparing
+    some, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    at, column = np.split(place, 2), np.searchsorted(some, labeler).clip(max=max(len(some) - 1, 0))
+    among = np.isin(labeler, some)
+    equal = np.zeros(len(kept))
+    for one in range(len(reliability.classes)) if len(kept) else ():
+        equal += both(among & (answer == one), column, len(some)).toarray()[at[0], at[1]]
     weights = reliability.fit.latent.class_weights()
-    expected = np.einsum("k,jlk,mlk->jm", weights, reliability.answers, reliability.answers)
-    first, second = np.triu_indices(len(reliability.labelers), 1)
-    enough = np.nonzero(shared[first, second] >= LEAST_SHARED)[0]
-    kept = enough[np.argsort(-shared[first, second][enough], kind="stable")[:most]]
-    return Agreement(tuple(_pair(reliability, shared, equal, expected, first[at], second[at]) for at in kept))
+    expected = np.einsum("k,plk,plk->p", weights, reliability.answers[first], reliability.answers[second])
+    shares = zip(first, second, count, equal / count, expected, strict=True)
+    return Agreement(tuple(_pair(reliability, *of) for of in shares))
 
 
-def _pair(reliability: Reliability, shared: Any, equal: Any, expected: Any, j: int, m: int) -> PairAgreement:
-    return PairAgreement(
-        reliability.labelers[j],
-        reliability.labelers[m],
-        round(float(shared[j, m])),
-        float(equal[j, m] / shared[j, m]),
-        float(expected[j, m]),
-    )
+def _pair(
+    reliability: Reliability, first: int, second: int, count: float, observed: float, expected: float
+) -> PairAgreement:
+    names = reliability.labelers
+    return PairAgreement(names[first], names[second], round(float(count)), float(observed), float(expected))

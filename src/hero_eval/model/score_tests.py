@@ -105,7 +105,8 @@ class Transport:
     `common`: all labelers became better or worse at a class together. `rates`: the rates that labelers alone imply lie
     further apart than chance allows. `skills`: labelers' agreement with the others changed, each on its own.
     z (J,) is each labeler's own shift of its answers; implied (J,) the rate of the last class that it alone
-    implies (nan if it tells nothing); agreement: of two labels of one item, seen and expected.
+    implies (nan if it tells nothing); agreement: of two labels of one item, seen and expected; sampled: how many rows
+    of history and of the current round stand for all in variances, 0 for all.
     """
 
     common: Tested
@@ -115,6 +116,7 @@ class Transport:
     z: Floats
     implied: Floats
     agreement: tuple[float, float]
+    sampled: tuple[int, int] = (0, 0)
 
 
 def check_transport(
@@ -145,6 +147,7 @@ def check_transport(
     total[before] = past_rows.scores.T @ history.counts
     beyond = own - back.T @ (own + total)
     squares, past_squares = rows.squares(clusters[1]), past_rows.squares(clusters[0])
+    sampled = past_rows.sampled if clusters[0] is None else 0, rows.sampled if clusters[1] is None else 0
 
     def along(directions: Floats) -> tuple[Floats, Floats]:
         """The score along each direction (m,) and its covariance (m, m)."""
@@ -165,7 +168,7 @@ def check_transport(
         z = np.where(deviation > _NULL, shift.reshape(deviation.shape) / deviation, 0.0)
     largest = z[np.arange(len(z)), np.abs(z).argmax(axis=1)]
     return Transport(
-        common, rates, skills, p_value, largest, implied_rates(current, carried), _agreement(current, carried)
+        common, rates, skills, p_value, largest, implied_rates(current, carried), _agreement(current, carried), sampled
     )
 
 
