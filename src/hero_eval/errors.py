@@ -33,6 +33,9 @@ CATALOGUE: dict[str, str] = {
     "E121": "the file holds answers to several questions",
     "E122": "the file holds nothing that can be imported",
     "E123": "a rare answer looks like a misspelling of another",
+    "E124": "labels and gold share no answer",
+    "E125": "gold has too many distinct numbers to be classes",
+    "E126": "labels that should be scores are no numbers",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",
@@ -42,6 +45,7 @@ CATALOGUE: dict[str, str] = {
     "E206": "the method needs something that was not given",
     "E208": "the current round is one of its own past rounds",
     "E211": "the round is kept without its items, which this asks for",
+    "E214": "labels are scores, which this does not take",
     "E212": "an engine is missing, or failed",
     "E207": "the configuration file is wrong",
     "E213": "the output cannot be written",

@@ -38,6 +38,7 @@ def count_in_memory(
     """
     place = {name: position for position, name in enumerate(labelers)}
     class_of = {name: position for position, name in enumerate(classes)}
+    scored = any(one.label_score is not None for one in rounds)  # then all were cut into the same bins
     items, people, answers, gold, weight = [], [], [], [], []
     offset = 0
     for one in rounds:
@@ -45,8 +46,8 @@ def count_in_memory(
         value_map = np.array([class_of[value] for value in one.values], dtype=np.int64)
         items.append(one.label_item + offset)
         people.append(labeler_map[one.label_labeler])
-        answers.append(value_map[one.label_answer])
-        gold.append(np.where(one.gold >= 0, value_map[one.gold], -1))
+        answers.append(one.label_answer if scored else value_map[one.label_answer])
+        gold.append(np.append(value_map, -1)[one.gold])
         weight.append(_mean_one(one.weight, one.n_items) * (_routing(one) if routed else 1.0))
         offset += one.n_items
     item, person, answer = np.concatenate(items), np.concatenate(people), np.concatenate(answers)
@@ -60,7 +61,7 @@ def count_in_memory(
         answer[known],
         n_items=int(kept.sum()),
         n_labelers=len(labelers),
-        n_answers=len(classes),
+        n_answers=len(rounds[0].answer_values) if scored else len(classes),
         gold=np.concatenate(gold)[kept],
         weight=np.concatenate(weight)[kept],
     )

@@ -109,7 +109,7 @@ def _sample(one: Round) -> tuple[NDArray[np.uint64], NDArray[np.str_]]:
     both = (item[one.label_item] << np.uint64(32)) + labeler[one.label_labeler]
     mixed = (both ^ (both >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)  # wraps around
     least = np.argsort(mixed, kind="stable")[:_SAMPLED]
-    return mixed[least], np.array(one.values, dtype=np.str_)[one.label_answer[least]]
+    return mixed[least], np.array(one.answer_values, dtype=np.str_)[one.label_answer[least]]
 
 
 def _shared_labels(one: Round, other: Round) -> tuple[Ints, Ints]:
@@ -124,8 +124,8 @@ def _shared_labels(one: Round, other: Round) -> tuple[Ints, Ints]:
     have = other.label_item * width + other.label_labeler  # sorted, and each pair once
     at = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
     both = have[at] == wanted
-    spelled = _places(other.values, one.values)
-    there: Ints = np.where(spelled < 0, len(one.values) + np.arange(len(spelled)), spelled)[other.label_answer]
+    spelled = _places(other.answer_values, one.answer_values)
+    there: Ints = np.where(spelled < 0, len(one.answer_values) + np.arange(len(spelled)), spelled)[other.label_answer]
     return one.label_answer[rows][both], there[at[both]]
 
 

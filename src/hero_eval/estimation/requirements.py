@@ -11,6 +11,7 @@ from hero_eval.estimation.options import Options
 from hero_eval.estimation.prepare import Chosen, RoundSet
 from hero_eval.findings import Finding
 from hero_eval.labelers.fitting import no_gold
+from hero_eval.methods.evidence import LabelsOnly
 from hero_eval.methods.registry import GoldNeed, Method
 from hero_eval.round import Round
 
@@ -24,6 +25,7 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
         raise wrong(
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
+    _refuse_scores(method, rounds)
     _require_gold(method, rounds.currents, rounds.past)
     if options.wants_covariates and not gold and method.uses_covariates:
         raise wrong(
@@ -43,6 +45,17 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
         message = f"{name} needs covariates that history and current share; name them with covariates= or text="
         raise wrong("E206", message)
     return Chosen(method, why, names, findings)
+
+
+def _refuse_scores(method: Method, rounds: RoundSet) -> None:
+    """Without gold nothing tells which scores are high enough for which class."""
+    scored = [one.name for one in rounds.all_rounds if one.label_score is not None]
+    if scored and method.evidence is LabelsOnly:
+        message = (
+            f"the labels of round {scored[0]!r} are scores, and {method.name} looks at no gold, which alone tells how "
+            "high a score a class takes: give a history with gold, or make labels 0 and 1 by a threshold of your own"
+        )
+        raise wrong("E214", message)
 
 
 def _refuse_unused(method: Method, why: str, options: Options, gold: bool) -> None:
