@@ -73,8 +73,7 @@ def _replay(past: list[Round], played: list[int], share: bool) -> Played:
 
 def compare_all(name: str, rng: np.random.Generator, rate: float, in_pairs: bool) -> list[Compared]:
     """Every round of a set in turn, or every two of them, by those of the others that can be played."""
-    parts = parts_of(name, find_data())
-    parts = [part.on_prompts() for part in parts] if in_pairs else parts
+    parts = [part.on_prompts() if in_pairs else part for part in parts_of(name, find_data())]
     shown = {part.name: part.history(rng, rate) for part in parts}
     done = []
     for asked in combinations(parts, 2) if in_pairs else ((part,) for part in parts):

@@ -82,6 +82,12 @@ def write_good(folder: Path, seed: int = 0) -> Path:
     return write_tables(folder, good_tables(seed))
 
 
+def _said(tables: Tables, table: str, say: Callable[[int], str]) -> None:
+    """Other answers in the last column, by the number of the row."""
+    for row, cells in enumerate(tables[table][1:], start=1):
+        cells[-1] = say(row)
+
+
 def spell(tables: Tables, words: tuple[str, str], odd: dict[int, str]) -> None:
     """Answers as words instead of 0 and 1, and some data rows of the labels with another one."""
     for table in ("labels", "gold"):
@@ -155,11 +161,6 @@ def _header_only(tables: Tables) -> None:
 def _flip_first_label(tables: Tables) -> None:
     item, labeler, label = tables["labels"][1]
     tables["labels"].append([item, labeler, str(1 - int(label))])
-
-
-def _scores(tables: Tables) -> None:
-    for number, row in enumerate(tables["labels"][1:]):
-        row[-1] = f"{number / 240:.3f}"
 
 
 def _flip_first_gold(tables: Tables) -> None:
@@ -249,10 +250,22 @@ BAD_INPUTS: list[BadInput] = [
         ("column 'label' is 'godo' in 1 row", "data row 7", "'good'", "--classes"),
     ),
     BadInput(
-        "scores for labels",
-        edited(_scores),
-        "E124",
-        ("different answers", "look like scores", "--classes"),
+        "labels that never meet gold",
+        edited(lambda tables: _said(tables, "labels", lambda row: "good" if row % 3 else "bad")),
+        "E127",
+        ("column 'label'", "'bad', 'good'", "'0', '1'", "map=", "--map bad=1"),
+    ),
+    BadInput(
+        "gold of many numbers",
+        edited(lambda tables: _said(tables, "gold", lambda row: str(row / 2))),
+        "E125",
+        ("distinct numbers", "from 0.5 to 15", "up to 20", "7 or more"),
+    ),
+    BadInput(
+        "a score that is no number",
+        edited(lambda tables: _said(tables, "labels", lambda row: "7;5" if row == 4 else str(row / 8))),
+        "E126",
+        ("column 'label'", "distinct numbers", "'7;5'", "--missing", "--label-kind answer"),
     ),
     BadInput(
         "label outside the classes",

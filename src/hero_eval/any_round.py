@@ -26,6 +26,14 @@ class AnyRound(Displayed, ABC):
     positive: str | None
     frame_kind: str
 
+    label_score: NDArray[np.float64] | None = None
+    """The labels as numbers, if they are scores; only rounds in memory may have them."""
+
+    @property
+    def answer_values(self) -> tuple[str, ...]:
+        """What labels may say; the same as `values`, unless labels are scores."""
+        return self.values
+
     @property
     @abstractmethod
     def holds_items(self) -> bool:

@@ -106,8 +106,9 @@ def _refuse_mixed_spelling(rounds: Sequence[AnyRound], seen: set[str]) -> None:
 
 def _refuse_unrelated(rounds: Sequence[AnyRound]) -> None:
     """Rounds without a single answer in common, numbers apart, answer different questions."""
-    first = rounds[0]
-    for one in rounds[1:]:
+    telling = [one for one in rounds if one.values]  # a round of scores without gold names no class
+    first = telling[0]
+    for one in telling[1:]:
         together = [*first.values, *one.values]
         if set(first.values) & set(one.values) or all(number(value) is not None for value in together):
             continue

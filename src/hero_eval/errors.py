@@ -34,6 +34,9 @@ CATALOGUE: dict[str, str] = {
     "E122": "the file holds nothing that can be imported",
     "E123": "a rare answer looks like a misspelling of another",
     "E124": "there are too many different answers for classes",
+    "E125": "gold has too many distinct numbers to be classes",
+    "E126": "labels that should be scores are no numbers",
+    "E127": "labels and gold share no answer",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",
@@ -43,6 +46,7 @@ CATALOGUE: dict[str, str] = {
     "E206": "the method needs something that was not given",
     "E208": "the current round is one of its own past rounds",
     "E211": "the round is kept without its items, which this asks for",
+    "E214": "labels are scores, which this does not take",
     "E212": "an engine is missing, or failed",
     "E207": "the configuration file is wrong",
     "E213": "the output cannot be written",

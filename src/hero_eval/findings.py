@@ -35,6 +35,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F115": ("note", "answers that differ only in case or space count as one"),
     "F116": ("note", "answers that were to count as not given"),
     "F117": ("warning", "answers that no gold gives"),
+    "F118": ("note", "labels are scores, cut into ordered bins"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

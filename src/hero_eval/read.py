@@ -36,6 +36,8 @@ def read_round(
     text: str | None = None,
     name: str | None = None,
     missing: Sequence[Any] | None = None,
+    label_kind: str | None = None,
+    map: Mapping[Any, Any] | None = None,
     engine: str | None = None,
     memory_limit: str | None = None,
     spark: Any | None = None,
@@ -62,6 +64,13 @@ def read_round(
         What messages call the round. None: the name of the folder or file.
     missing : sequence, optional
         Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
+    label_kind : {"score", "answer"}, optional
+        What labels are: scores, numbers on a scale that each labeler has for itself, or answers, of which each is a
+        class. None: scores if they are numbers and there are more than 20 different ones, or fractions, or others than
+        0 and 1 where gold is 0 or 1; `notes` says so. Scores are read into memory, whatever the files' size.
+    map : mapping, optional
+        Answers, of labels and gold, that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they
+        are.
     engine : {"memory", "duckdb", "spark"}, optional
         Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
         10 million labels or 256 MB and more, which the files say before they are read; else memory.
@@ -90,15 +99,30 @@ def read_round(
     """
     where = Path(path).expanduser()
     files, problems = find_files(where)
-    options = make_options(columns, classes, positive, covariates, text, name or name_of(where), missing)
+    called = name or name_of(where)
+    options = make_options(columns, classes, positive, covariates, text, called, missing, label_kind, map)
     if not problems:
         _check_engine(engine, memory_limit, spark)
         if is_counts(files["labels"]):
             return cast(Round, _open_counts(files["labels"], options))
         chosen = engine or ("spark" if spark is not None else _by_size(files, memory_limit))
+        if chosen != "memory" and engine is None and spark is None and memory_limit is None:
+            chosen = "memory" if label_kind == "score" else chosen
         if chosen != "memory":
+            _refuse_in_engine(options, chosen)
             return cast(Round, _open_large(files, options, chosen, memory_limit, spark))
     return Round._of(parse_round(read_files(files, problems), options))
+
+
+def _refuse_in_engine(options: ReadOptions, engine: str) -> None:
+    """Engines count answers; scores are cut where all of them are at hand, and answers are mapped where they are
+    read."""
+    if options.label_kind == "score":
+        message = f"labels are scores, which {engine} does not count. Read them with engine='memory'"
+        raise wrong("E214", message)
+    if options.mapped:
+        message = f"map is for rounds in memory, and {engine} counts this one. Give engine='memory', or map the files"
+        raise wrong("E204", message)
 
 
 def _check_engine(engine: str | None, memory_limit: str | None, spark: Any) -> None:
@@ -118,6 +142,7 @@ def _open_counts(file: Path, options: ReadOptions) -> LargeRound:
     if options.missing:
         message = f"{file} holds counts, from which no answer can be left out. Leave out missing"
         raise wrong("E204", message)
+    _refuse_in_engine(options, "a file of counts")
     return LargeRound(SavedSource(file, options), options.name, "saved counts")
 
 

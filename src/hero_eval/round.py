@@ -57,6 +57,13 @@ class Round(AnyRound):
         What messages call the round. None: ``"round"``.
     missing : sequence, optional
         Answers that count as not given, such as ``"unsure"`` or ``"skip"``. None: empty ones alone.
+    label_kind : {"score", "answer"}, optional
+        What labels are: scores, numbers on a scale that each labeler has for itself, or answers, of which each is a
+        class. None: scores if they are numbers and there are more than 20 different ones, or fractions, or others than
+        0 and 1 where gold is 0 or 1; `notes` says so.
+    map : mapping, optional
+        Answers, of labels and gold, that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they
+        are.
 
     Raises
     ------
@@ -79,13 +86,15 @@ class Round(AnyRound):
     labelers: tuple[str, ...]
     """Names of the labelers, sorted."""
     values: tuple[str, ...]
-    """The answers, in canonical spelling. `label_answer` and `gold` point into it."""
+    """The answers, in canonical spelling, to which `gold` points; those of gold alone if labels are scores."""
     label_item: NDArray[np.int64]
     """(n_labels,) positions in `item_ids`, sorted by (item, labeler); a labeler labels an item once."""
     label_labeler: NDArray[np.int64]
     """(n_labels,) positions in `labelers`."""
     label_answer: NDArray[np.int64]
-    """(n_labels,) positions in `values`."""
+    """(n_labels,) positions in `answer_values`."""
+    label_score: NDArray[np.float64] | None
+    """(n_labels,) the labels as numbers, if they are scores; `label_answer` has the bins that they are cut into."""
     gold: NDArray[np.int64]
     """(n_items,) positions in `values`; -1 = unknown."""
     weight: NDArray[np.float64] | None
@@ -114,9 +123,12 @@ class Round(AnyRound):
         text: str | None = None,
         name: str | None = None,
         missing: Sequence[Any] | None = None,
+        label_kind: str | None = None,
+        map: Mapping[Any, Any] | None = None,
     ) -> None:
         """Read the tables."""
-        options = make_options(columns, classes, positive, covariates, text, "round" if name is None else name, missing)
+        called = "round" if name is None else name
+        options = make_options(columns, classes, positive, covariates, text, called, missing, label_kind, map)
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
     @classmethod
@@ -134,6 +146,7 @@ class Round(AnyRound):
         self.label_item = _read_only(contents.label_item)
         self.label_labeler = _read_only(contents.label_labeler)
         self.label_answer = _read_only(contents.label_answer)
+        self.label_score = None if contents.label_score is None else _read_only(contents.label_score)
         self.gold = _read_only(contents.gold)
         self.weight = None if contents.weight is None else _read_only(contents.weight)
         self.classes_given = contents.classes_given
@@ -169,6 +182,10 @@ class Round(AnyRound):
     @property
     def classes(self) -> tuple[str, ...]:
         return common_classes([self])
+
+    @property
+    def answer_values(self) -> tuple[str, ...]:
+        return self.values if self._contents.answers is None else self._contents.answers
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -345,6 +362,7 @@ class Round(AnyRound):
                 label_item=position[self.label_item[rows]],
                 label_labeler=self.label_labeler[rows],
                 label_answer=self.label_answer[rows],
+                label_score=None if self.label_score is None else self.label_score[rows],
                 gold=self.gold[keep],
                 weight=None if self.weight is None else self.weight[keep],
                 columns={name: take(column, kept) for name, column in self._contents.columns.items()},
@@ -363,7 +381,7 @@ class Round(AnyRound):
             (self.label_item, other.label_item),
             (self.label_labeler, other.label_labeler),
             (self.item_ids, other.item_ids),
-            (self._said(self.label_answer), other._said(other.label_answer)),
+            (self._labels_said(), other._labels_said()),
             (self._said(self.gold), other._said(other.gold)),
         ]
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
@@ -373,14 +391,22 @@ class Round(AnyRound):
             [zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in (*self.values, "")], np.int64
         )
         some = self._contents.every(max(1, self.n_items // 1000))
-        sums = tuple(
-            int(weight[answers] @ (1 + np.arange(len(answers)) % 1009)) for answers in (self.label_answer, self.gold)
-        )
+
+        def sum_of(answers: NDArray[np.int64]) -> int:
+            return int(weight[answers] @ (1 + np.arange(len(answers)) % 1009))
+
+        scores = self.label_score
+        labels = sum_of(self.label_answer) if scores is None else zlib.crc32(scores.tobytes())
+        sums = labels, sum_of(self.gold)
         return type(self), self.n_items, self.n_labels, self.labelers, hash(some), sums
 
     def _said(self, answers: NDArray[np.int64]) -> NDArray[np.object_]:
         """Answers as they are spelled: rounds may number them differently."""
         return np.array([*self.values, ""], dtype=object)[answers]
+
+    def _labels_said(self) -> NDArray[Any]:
+        """Labels as they are spelled; scores, which other rounds may cut otherwise, as they are."""
+        return self._said(self.label_answer) if self.label_score is None else self.label_score
 
     def noted(self, finding: Finding) -> Round:
         return Round._of(dataclasses.replace(self._contents, notes=(*self.notes, finding)))
@@ -418,7 +444,7 @@ class Round(AnyRound):
         round : Round
             The round without the labeler.
         answers : array of int, (n_items,)
-            Its answer to each item of that round, as a position in `values`; -1 = none.
+            Its answer to each item of that round, as a position in `answer_values`; -1 = none.
 
         Raises
         ------
@@ -439,6 +465,7 @@ class Round(AnyRound):
                 label_item=self.label_item[~own],
                 label_labeler=others - (others > index),
                 label_answer=self.label_answer[~own],
+                label_score=None if self.label_score is None else self.label_score[~own],
             )
         )
         labeled = np.bincount(thinned.label_item, minlength=self.n_items) > 0

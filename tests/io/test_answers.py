@@ -250,15 +250,15 @@ def many(values: list[str]) -> pa.Table:
     return pa.table({"item": [f"i{k}" for k in range(len(values))], "labeler": ["ann"] * len(values), "label": values})
 
 
-def test_scores_are_refused_with_words() -> None:
+def test_a_thousand_classes_are_refused_with_words() -> None:
     """A fit of a thousand classes would take all memory before it said anything."""
-    with pytest.raises(HeroError, match=r"E124 there are 1,000 different answers.*look like scores.*classes="):
-        hero.Round(many([f"{k / 1000:.3f}" for k in range(1000)]))
+    with pytest.raises(HeroError, match=r"E124 there are 1,000 different answers.*look like scores.*label_kind="):
+        hero.Round(many([f"{k / 1000:.3f}" for k in range(1000)]), label_kind="answer")
     with pytest.raises(HeroError, match=r"E124 there are 300 different answers.*free text"):
         hero.Round(many([f"answer {chr(97 + k % 26)}{k}" for k in range(300)]))
 
 
 def test_as_many_classes_as_people_use_are_classes() -> None:
-    assert len(hero.Round(many([str(k % 50) for k in range(200)])).values) == 50
+    assert len(hero.Round(many([str(k % 50) for k in range(200)]), label_kind="answer").values) == 50
     named = [str(k) for k in range(60)]
     assert hero.Round(many(named), classes=named).classes == tuple(named)

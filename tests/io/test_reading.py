@@ -432,10 +432,10 @@ def test_gold_decides_with_the_labels_whether_answers_are_binary() -> None:
 
 def test_other_answers_are_stripped_text() -> None:
     """Ratings read as floats in one file and as integers in another would be different classes."""
-    assert Round(labels_of(3.0, 10.0, 2.5)).values == ("2.5", "3", "10")
-    assert Round(labels_of("3.0", "10", " 2.5")).values == ("2.5", "3", "10")
+    assert Round(labels_of(3.0, 10.0, 2.5), label_kind="answer").values == ("2.5", "3", "10")
+    assert Round(labels_of("3.0", "10", " 2.5"), label_kind="answer").values == ("2.5", "3", "10")
     assert Round(labels_of("A ", "tie", "B")).values == ("A", "B", "tie")
-    assert Round(labels_of(0.1, 0.2, kind=pa.float32())).values == ("0.1", "0.2")
+    assert Round(labels_of(0.1, 0.2, kind=pa.float32()), label_kind="answer").values == ("0.1", "0.2")
 
 
 @pytest.mark.parametrize("missing", [None, "", "NA", "NaN", "nan", "null", "NULL", "None", "  "])

@@ -80,6 +80,7 @@ def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
         "classes": problems.attempt(lambda: split("--classes", said.pop("classes"))),
         "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
         "missing": problems.attempt(lambda: names("--missing", said.pop("missing"))),
+        "map": problems.attempt(lambda: mapping("--map is", split("--map", said.pop("map")) or ()) or None),
         "text": data.text,
         **said,
     }

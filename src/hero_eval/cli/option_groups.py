@@ -105,6 +105,8 @@ class Reading(OptionGroup):
     column: given.Columns = None
     classes: given.Classes = None
     missing: given.Missing = None
+    label_kind: given.LabelKind = None
+    map: given.AnswerMap = None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,24 @@ Missing = Annotated[
         show_default=False,
     ),
 ]
+LabelKind = Annotated[
+    str | None,
+    typer.Option(
+        metavar="score|answer",
+        help="What labels are: scores, numbers on a scale of each labeler's own, or answers. Else as labels look.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+AnswerMap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A=B,...",
+        help="Answers that are read as others, such as good=1,bad=0.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
 Positive = Annotated[
     str | None,
     typer.Option(

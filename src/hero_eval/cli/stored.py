@@ -56,6 +56,15 @@ _KEPT = (
 )
 
 
+def _refuse_reading(data: Data) -> None:
+    """What would be read otherwise in files has been read when the round was added."""
+    if data.reading.missing is not None:
+        raise wrong("E204", _KEPT)
+    for name, value in (("--map", data.reading.map), ("--label-kind", data.reading.label_kind)):
+        if value is not None:
+            raise wrong("E204", _KEPT.replace("--missing", name).replace(": give it to hero add", ""))
+
+
 def ask_store(
     command: str,
     round: str,
@@ -70,8 +79,7 @@ def ask_store(
 
     if data.reading.column:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
-    if data.reading.missing is not None:
-        raise wrong("E204", _KEPT)
+    _refuse_reading(data)
     options = how.arguments() | {
         "classes": split("--classes", data.reading.classes),
         "positive": names("--positive", data.positive),
@@ -144,8 +152,7 @@ def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
     with activity() as doing:
         if data.history:
             return list(read_rounds(data, doing).history or ())
-        if data.reading.missing is not None:
-            raise wrong("E204", _KEPT)
+        _refuse_reading(data)
         store = _store_instead_of_files(chosen.store)
         doing.say(f"Reading {chosen.store}")
         return store.read_all(

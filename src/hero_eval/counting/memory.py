@@ -40,6 +40,7 @@ def count_in_memory(
     """
     place = {name: position for position, name in enumerate(labelers)}
     class_of = {name: position for position, name in enumerate(classes)}
+    scored = any(one.label_score is not None for one in rounds)  # then all were cut into the same bins
     items, people, answers, gold, weight = [], [], [], [], []
     offset = 0
     for one in rounds:
@@ -47,7 +48,7 @@ def count_in_memory(
         value_map = np.array([class_of[value] for value in one.values], dtype=np.int64)
         items.append(one.label_item + offset if offset else one.label_item)
         people.append(_moved(labeler_map, one.label_labeler))
-        answers.append(_moved(value_map, one.label_answer))
+        answers.append(one.label_answer if scored else _moved(value_map, one.label_answer))
         gold.append(np.append(value_map, -1)[one.gold])
         weight.append(_mean_one(one.weight, one.n_items) * (_routing(one) if routed else 1.0))
         offset += one.n_items
@@ -67,7 +68,7 @@ def count_in_memory(
         answer,
         n_items=n_kept,
         n_labelers=len(labelers),
-        n_answers=len(classes),
+        n_answers=len(rounds[0].answer_values) if scored else len(classes),
         gold=_joined(gold) if n_kept == offset else _joined(gold)[kept],
         weight=_joined(weight) if n_kept == offset else _joined(weight)[kept],
     )

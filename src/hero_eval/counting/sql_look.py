@@ -15,6 +15,7 @@ from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding
 from hero_eval.io.answers import Answers, agree_on_answers, answer_notes, misspelled
 from hero_eval.io.arrays import Coded, encode_answers, encode_ids
+from hero_eval.io.scores import find_scores, unmet_answers
 from hero_eval.model.patterns import Floats, sum_by
 
 
@@ -54,9 +55,15 @@ def look_at(sql: SqlTables) -> Look:
     golds, gold = _look_at_gold(sql, keep)
     problems: list[Problem] = []
     gold_times = None if gold is None else floats(golds["n"])
-    answers = agree_on_answers(
-        _times(spoken, times), _times(gold, gold_times), sql.options, complete=True, problems=problems
-    )
+    said, known = _times(spoken, times), _times(gold, gold_times)
+    if find_scores(said, known, sql.options, labels.column("label"), problems):
+        message = (
+            f"{labels.column('label')} holds scores ({len(said)} distinct numbers), which no engine counts. Read the "
+            "round with engine='memory' (command: --engine memory)"
+        )
+        raise wrong("E214", message)
+    problems += [] if problems else unmet_answers(said, known, sql.options, labels.column("label"))
+    answers = agree_on_answers(said, known, sql.options, complete=True, problems=problems)
     problems += misspelled(labels.column("label"), answers, spoken, times)
     problems += nameless_rows(labels, people, spoken, times, float(floats(seen["lost"]).sum()))
     problems += outside_classes(labels.column("label"), spoken, answers.of_label(spoken.codes), times, answers)

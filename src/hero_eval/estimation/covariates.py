@@ -111,7 +111,10 @@ def _check_present(currents: Sequence[Round], history: Sequence[Round], names: S
 
 def _indicators(answers: Ints, kept: Round, classes: Sequence[str]) -> Floats:
     """(n, K-1) 0/1 columns of a labeler's answers; nan where it gave none."""
-    place = np.array([list(classes).index(value) for value in kept.values], dtype=np.int64)
+    if kept.label_score is not None:
+        classes, place = kept.answer_values, np.arange(len(kept.answer_values))
+    else:
+        place = np.array([list(classes).index(value) for value in kept.values], dtype=np.int64)
     known = answers >= 0
     out = np.full((len(answers), len(classes) - 1), np.nan)
     out[known] = place[answers[known]][:, None] == np.arange(1, len(classes))[None, :]

@@ -85,7 +85,7 @@ def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
 
 def _label_columns(one: Round) -> Floats:
     """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
-    n_values = len(one.values)
+    n_values = len(one.answer_values)
     place = one.label_item * n_values + one.label_answer
     given = np.bincount(place, minlength=one.n_items * n_values).reshape(one.n_items, n_values)
     labels = given.sum(axis=1)

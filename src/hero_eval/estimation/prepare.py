@@ -24,6 +24,7 @@ from hero_eval.methods.evidence import CovariateColumns, Material
 from hero_eval.methods.registry import GoldNeed, Method
 from hero_eval.model.em import EMOptions
 from hero_eval.round import Round
+from hero_eval.score_scale import on_one_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ def gather_rounds(currents: Sequence[Round], history: PastRounds) -> RoundSet:
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
-    together = in_one_spelling([*past, *currents])
+    together = on_one_scale(in_one_spelling([*past, *currents]))
     respelled = any(new is not old for new, old in zip(together, past, strict=False))
     past, here = tuple(together[: len(past)]), tuple(together[len(past) :])
     for current in here:

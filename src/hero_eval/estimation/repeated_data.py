@@ -112,7 +112,7 @@ def _sample(one: Round) -> tuple[NDArray[np.uint64], NDArray[np.str_]]:
     if len(mixed) > _SAMPLED:  # most need not be sorted
         least = np.flatnonzero(mixed <= np.partition(mixed, _SAMPLED - 1)[_SAMPLED - 1])
     least = least[np.argsort(mixed[least], kind="stable")[:_SAMPLED]]
-    return mixed[least], np.array(one.values, dtype=np.str_)[one.label_answer[least]]
+    return mixed[least], np.array(one.answer_values, dtype=np.str_)[one.label_answer[least]]
 
 
 def _shared_labels(one: Round, other: Round) -> tuple[Ints, Ints]:
@@ -127,8 +127,8 @@ def _shared_labels(one: Round, other: Round) -> tuple[Ints, Ints]:
     have = other.label_item * width + other.label_labeler  # sorted, and each pair once
     at = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
     both = have[at] == wanted
-    spelled = _places(other.values, one.values)
-    there: Ints = np.where(spelled < 0, len(one.values) + np.arange(len(spelled)), spelled)[other.label_answer]
+    spelled = _places(other.answer_values, one.answer_values)
+    there: Ints = np.where(spelled < 0, len(one.answer_values) + np.arange(len(spelled)), spelled)[other.label_answer]
     return one.label_answer[rows][both], there[at[both]]
 
 

@@ -11,6 +11,7 @@ from hero_eval.estimation.options import Options
 from hero_eval.estimation.prepare import Chosen, RoundSet
 from hero_eval.findings import Finding
 from hero_eval.labelers.fitting import no_gold
+from hero_eval.methods.evidence import LabelsOnly
 from hero_eval.methods.registry import GoldNeed, Method
 from hero_eval.round import Round
 
@@ -24,6 +25,7 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
         raise wrong(
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
+    _refuse_scores(method, rounds)
     _require_gold(method, rounds.currents, rounds.past)
     if options.wants_covariates and not gold and method.uses_covariates:
         raise wrong(
@@ -47,7 +49,18 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
 
 def is_lack(error: HeroError) -> bool:
     """The method lacks something (gold, covariates, known labelers, items), as against a call that is wrong."""
-    return error.exit_code == 3 or error.code in ("E206", "E211")
+    return error.exit_code == 3 or error.code in ("E206", "E211", "E214")
+
+
+def _refuse_scores(method: Method, rounds: RoundSet) -> None:
+    """Without gold nothing tells which scores are high enough for which class."""
+    scored = [one.name for one in rounds.all_rounds if one.label_score is not None]
+    if scored and method.evidence is LabelsOnly:
+        message = (
+            f"the labels of round {scored[0]!r} are scores, and {method.name} looks at no gold, which alone tells how "
+            "high a score a class takes: give a history with gold, or make labels 0 and 1 by a threshold of your own"
+        )
+        raise wrong("E214", message)
 
 
 def _refuse_unused(method: Method, why: str, options: Options, gold: bool) -> None:

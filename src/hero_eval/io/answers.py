@@ -112,7 +112,9 @@ def _too_many(values: tuple[str, ...]) -> list[Problem]:
     if not numeric and len(values) <= MOST_TEXTS:
         return []
     what = "They look like scores" if numeric else "They look like free text"
-    how = "Turn them into a few classes first, such as 0 and 1 by a threshold" if numeric else "Sort them into classes"
+    how = (
+        "Read them as scores (label_kind='score'; command: --label-kind score)" if numeric else "Sort them into classes"
+    )
     return [
         Problem(
             "E124",

@@ -69,6 +69,18 @@ def encode_answers(column: Column, keep: frozenset[str] = frozenset(), missing: 
     return _set_aside(coded, frozenset(map(fold, missing)))
 
 
+def mapped_answers(coded: Coded, mapping: Mapping[str, str]) -> Coded:
+    """The answers with some read as others; neither case nor space tells those apart that are to be."""
+    import pyarrow as pa
+
+    folded = {fold(old): new for old, new in mapping.items()}
+    texts = [folded.get(fold(text), text) for text in coded.list_texts()]
+    distinct = sorted(set(texts), key=lambda text: text.encode())  # as pyarrow sorts them
+    place = {text: position for position, text in enumerate(distinct)}
+    rank = np.array([*(place[text] for text in texts), -1], np.int64)
+    return replace(coded, codes=rank[coded.codes], texts=pa.array(distinct, pa.large_string()))
+
+
 def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
     """Without the answers that are to count as not given."""
     texts = coded.list_texts() if folded else []

@@ -81,7 +81,8 @@ def settle_labels(labels: Labels, answers: Answers, problems: list[Problem]) -> 
     _, _, answered = _in_use(labels, labels.answers)
     n_items, n_labelers = int(item_seen.sum()), int(labeler_seen.sum())
     placed = (items if item_of is None else item_of[items], labelers if labeler_of is None else labeler_of[labelers])
-    item, labeler, answer = sort_labels(*placed, answers.of_label(answered), n_items, n_labelers, len(answers.values))
+    n_answers = int(answers.label_index.max(initial=0)) + 1  # scores point past the classes
+    item, labeler, answer = sort_labels(*placed, answers.of_label(answered), n_items, n_labelers, n_answers)
     same_pair = (item[1:] == item[:-1]) & (labeler[1:] == labeler[:-1])
     item_ids = labels.items.texts if item_of is None else kept(labels.items.texts, item_seen)
     names = tuple(kept(labels.labelers.texts, labeler_seen).to_pylist())

@@ -9,6 +9,8 @@ from typing import Any
 from hero_eval.errors import Problem
 from hero_eval.io.values import answer_text, canonical, fold, is_binary, plain_text
 
+LABEL_KINDS = ("score", "answer")
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -23,6 +25,10 @@ class ReadOptions:
     name: str = "round"
     missing: tuple[str, ...] = ()
     """Answers that count as not given."""
+    label_kind: str | None = None
+    """What labels are: "score", "answer", or None to see."""
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    """Answers that are to be read as others, as texts."""
     spelling: bool = True
     """Whether rare answers that look like misspellings are refused; not of rounds that were taken in before."""
     problems: tuple[Problem, ...] = ()
@@ -41,6 +47,8 @@ def make_options(
     text: str | None,
     name: str,
     missing: Sequence[Any] | None = None,
+    label_kind: str | None = None,
+    map: Mapping[Any, Any] | None = None,
 ) -> ReadOptions:
     """ReadOptions from the arguments of a call. Unusable class names are E118, other unusable values E201."""
     problems: list[Problem] = []
@@ -55,6 +63,8 @@ def make_options(
     problems += [*of_classes, *of_positive, *of_missing]
     for what, values in (("covariates names", used), ("text is", (text,)), ("name is", (name,))):
         problems += _name_problems(what, values)
+    if label_kind not in (None, *LABEL_KINDS):
+        problems.append(Problem("E201", f"label_kind is {label_kind!r}. Known: 'score', 'answer'."))
     return ReadOptions(
         columns=_mapping(columns, problems),
         classes=None if of_classes else texts,  # every label would be outside unusable classes
@@ -63,6 +73,8 @@ def make_options(
         text=text if isinstance(text, str) else None,
         name=name if not _name_problems("", (name,)) else "round",
         missing=() if of_missing else unsaid,
+        label_kind=label_kind,
+        mapped=_answer_map(map, problems),
         problems=tuple(problems),
     )
 
@@ -83,6 +95,20 @@ def _mapping(columns: Any, problems: list[Problem]) -> dict[str, str]:
         return dict(pairs)
     problems.append(Problem("E201", f"columns is {columns!r}. It maps our names to yours: {{'labeler': 'rater'}}."))
     return {}
+
+
+def _answer_map(map: Any, problems: list[Problem]) -> dict[str, str]:
+    """Answers and what they are to be read as, both as texts."""
+    if map is None:
+        return {}
+    if not isinstance(map, Mapping):
+        problems.append(Problem("E201", f"map is {map!r}. It maps answers to others: {{'good': 1, 'bad': 0}}."))
+        return {}
+    pairs = {_class_text(old): _class_text(new) for old, new in map.items()}
+    if "" in (*pairs, *pairs.values()):
+        problems.append(Problem("E201", "map names an empty answer. Answers that are to be left out go into missing."))
+        return {}
+    return pairs
 
 
 def _name_problems(what: str, values: Iterable[Any]) -> list[Problem]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
-from hero_eval.io.arrays import LARGEST, Coded, Numbers, encode_answers, encode_ids, show
+from hero_eval.io.arrays import LARGEST, Coded, Numbers, encode_answers, encode_ids, mapped_answers, show
 from hero_eval.io.bridge import to_numpy
 from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
@@ -233,7 +233,8 @@ def read_answers(table: Named, column: str, options: ReadOptions, problems: list
     if column not in table.columns:
         return None
     keep = frozenset(options.class_texts)
-    return _readable(table, column, problems, lambda values: encode_answers(values, keep, options.missing))
+    coded = _readable(table, column, problems, lambda values: encode_answers(values, keep, options.missing))
+    return coded if coded is None or not options.mapped else mapped_answers(coded, options.mapped)
 
 
 def _readable(table: Named, column: str, problems: list[Problem], encode: Callable[[Any], Coded]) -> Coded | None:

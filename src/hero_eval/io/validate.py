@@ -31,6 +31,7 @@ from hero_eval.io.labels import (
     settle_labels,
 )
 from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.scores import cut_labels, find_scores, unmet_answers, with_scores
 from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
 from hero_eval.io.values import count_of
 
@@ -63,6 +64,10 @@ class Contents:
     positive: str | None
     notes: tuple[Finding, ...]
     frame_kind: str
+    answers: tuple[str, ...] | None = None
+    """What labels may say, where that is not `values`."""
+    label_score: NDArray[np.float64] | None = None
+    label_kind: str | None = None
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
@@ -94,13 +99,19 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
     gold = None if "gold" in sources.broken else _find_gold(tables, labels, options, problems)
+    said, known = times_said(labels.answers) if labels else {}, times_said(gold.answers) if gold else {}
+    place = labels.table.column("label") if labels else "labels"
+    scored = find_scores(said, known, options, place, problems)
+    problems += [] if scored or problems else unmet_answers(said, known, options, place)
     answers = agree_on_answers(
-        times_said(labels.answers) if labels else {},
-        times_said(gold.answers) if gold else {},
+        {} if scored else said,
+        known,
         options,
         complete=labels is not None and not sources.broken,
         problems=problems,
     )
+    if scored and labels is not None:
+        answers, scale = with_scores(answers, labels.answers)
     problems += misspelled(labels.table.column("label"), answers, labels.answers) if labels else []
     problems += misspelled(gold.table.column("gold"), answers, gold.answers, in_gold=True) if gold and labels else []
     settled = settle_labels(labels, answers, problems) if labels else None
@@ -109,6 +120,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     aside = _check_ids(settled, gold, gold_answers, described, sources, problems)
     if problems or labels is None or settled is None or sources.labels is None:
         raise InputError(problems)
+    cut = cut_labels(settled, scale[settled.answer]) if scored else None
     return Contents(
         name=options.name,
         ids=settled.item_ids,
@@ -116,7 +128,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         values=answers.values,
         label_item=settled.item,
         label_labeler=settled.labeler,
-        label_answer=settled.answer,
+        label_answer=settled.answer if cut is None else cut.bins,
         gold=gold_of_items(gold, gold_answers, settled.item_ids),
         weight=described.weight if described else None,
         columns=described.columns if described else {},
@@ -126,8 +138,12 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         notes=(
             *_notes(labels, settled, gold_duplicates, described, aside),
             *answer_notes(answers, labels.answers, gold.answers if gold else None),
+            *(() if cut is None else (cut.note,)),
         ),
         frame_kind=sources.labels.kind,
+        answers=None if cut is None else cut.names,
+        label_score=None if cut is None else cut.score,
+        label_kind=options.label_kind,
     )
 
 

@@ -19,6 +19,7 @@ from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.score_tests import measure_skills
 from hero_eval.round import Round
+from hero_eval.score_scale import on_one_scale
 
 
 def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:
@@ -26,11 +27,11 @@ def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Roun
     if isinstance(history, Reliability):
         return history.rounds
     if isinstance(history, Round):
-        return (history,)
+        return on_one_scale((history,))
     if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
         if len({id(one) for one in history}) < len(history):
             raise wrong("E201", "history holds the same round twice, which would count its gold twice")
-        return _each_once(in_one_spelling(history))
+        return on_one_scale(_each_once(in_one_spelling(history)))
     raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
 
 
@@ -165,7 +166,7 @@ def _warm_start(
     old: Reliability, labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, options: EMOptions
 ) -> Latent | None:
     """An earlier fit as the start of this one; labelers that it did not know start from the gold."""
-    if old.classes != classes:
+    if old.classes != classes or old.counted.patterns.n_answers != counted.patterns.n_answers:
         return None
     fresh = gold_start(counted.patterns, len(classes), options.clip)
     answers = fresh.answers.copy()

@@ -12,6 +12,7 @@ import numpy as np
 from hero_eval.counting.memory import Counted
 from hero_eval.display import Displayed
 from hero_eval.findings import Finding
+from hero_eval.model.answer_order import as_class_answers, as_class_errors
 from hero_eval.model.em import EMOptions, EMReport, expectation
 from hero_eval.model.gold_table import answers_by_gold
 from hero_eval.model.history import HistoryFit
@@ -180,7 +181,8 @@ class Reliability(Displayed):
         dataframe
             Columns: labeler; labels and gold, how many of each are behind the row; sensitivity and specificity (two
             classes) or right_CLASS, the share of each class that the labeler names rightly, each with its standard
-            error in ``…_se``; and discrimination, 1 for a labeler who is always right and 0 for one who knows nothing.
+            error in ``…_se`` (of scores the mean place of the labeler's bins, from 0 to 1, towards that class); and
+            discrimination, 1 for a labeler who is always right and 0 for one who knows nothing.
 
         Raises
         ------
@@ -229,6 +231,7 @@ class Reliability(Displayed):
             "labels": [round(value) for value in self.labels_each],
             "gold": [round(value) for value in self._gold_items()],
         }
+        answers, errors = as_class_answers(answers), as_class_errors(errors)
         for k, name in right_names(self.classes).items():
             columns[name] = answers[:, k, k].tolist()
             columns[f"{name}_se"] = errors[:, k, k].tolist()
@@ -282,10 +285,16 @@ class Reliability(Displayed):
             (labeler, given, answer, float(self.answers[j, position, k]))
             for j, labeler in enumerate(self.labelers)
             for k, given in enumerate(self.classes)
-            for position, answer in enumerate(self.classes)
+            for position, answer in enumerate(self._answer_names)
         ]
         names = ("labeler", "class", "answer", "probability")
         return to_frame({name: [row[c] for row in grid] for c, name in enumerate(names)}, kind)
+
+    @property
+    def _answer_names(self) -> tuple[str, ...]:
+        """What labels may say: the classes, or the bins of scores."""
+        scored = [one.answer_values for one in self.rounds if one.label_score is not None]
+        return scored[0] if scored else self.classes
 
     def __repr__(self) -> str:
         learned = f"{len(self.labelers)} labelers from {self.n_items} items, {self.n_gold} gold"
@@ -293,7 +302,7 @@ class Reliability(Displayed):
 
 
 def _discrimination(answers: Floats) -> Floats:
-    out: Floats = (np.einsum("jkk->j", answers) - 1.0) / (answers.shape[2] - 1)
+    out: Floats = (np.einsum("jkk->j", as_class_answers(answers)) - 1.0) / (answers.shape[2] - 1)
     return out
 
 
@@ -332,7 +341,7 @@ def _together_finding(reliability: Reliability) -> list[Finding]:
     """Beside the table of labelers: what taking them as independent would make of the one whom it changes most."""
     tested = reliability.dependence
     assert tested is not None
-    shown, independent = reliability.by_gold[0], reliability.answers
+    shown, independent = as_class_answers(reliability.by_gold[0]), as_class_answers(reliability.answers)
     names = right_names(reliability.classes)
     gaps = np.stack([independent[:, k, k] - shown[:, k, k] for k in names], axis=1)
     j, place = np.unravel_index(int(np.argmax(np.abs(gaps))), gaps.shape)

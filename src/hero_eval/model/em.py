@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hero_eval.model.answer_order import answer_classes
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
 from hero_eval.model.patterns import Floats, Patterns, dot
 
@@ -87,8 +88,10 @@ def gold_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
     pooled = hits.sum(axis=0, keepdims=True)
     start = np.where(hits.sum(axis=1, keepdims=True) > 0, hits, pooled)
     guess = np.full((patterns.n_answers, n_classes), 1.0 / max(patterns.n_answers - 1, 1))
-    for k in range(min(patterns.n_answers, n_classes)):
-        guess[k, k] = 2.0
+    if patterns.n_answers == n_classes:
+        np.fill_diagonal(guess, 2.0)
+    else:
+        guess += 2.0 * answer_classes(patterns.n_answers, n_classes)
     start = np.where(start.sum(axis=1, keepdims=True) > 0, start, guess[None])
     shares = floored_shares(class_counts, clip, axis=0) if class_counts.sum() > 0 else None
     weights = np.full(n_classes, 1.0 / n_classes) if shares is None else shares
@@ -119,7 +122,7 @@ def vote_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:
 
 def vote_counts(patterns: Patterns, n_classes: int) -> Floats:
     """(P, K): how many labelers gave each answer in each row."""
-    to_answer = np.tile(np.eye(patterns.n_answers, n_classes), (patterns.n_labelers, 1))
+    to_answer = np.tile(answer_classes(patterns.n_answers, n_classes), (patterns.n_labelers, 1))
     return patterns.from_cells(to_answer)
 
 

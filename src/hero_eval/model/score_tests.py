@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
+from hero_eval.model.answer_order import answer_classes, by_classes
 from hero_eval.model.coordinates import Coordinates
 from hero_eval.model.em import takes_kernel
 from hero_eval.model.joint import Joint
@@ -290,7 +291,7 @@ def measure_skills(patterns: Patterns, latent: Latent) -> Skills:
 
     If a labeler knows nothing its answers could be dealt out among its items in any order, which gives the error.
     """
-    return _skills(*_share_sums(patterns, latent))
+    return _skills(*by_classes(*_share_sums(patterns, latent)))
 
 
 def _skills(cross: Floats, sums: Floats, often: Floats) -> Skills:
@@ -374,7 +375,7 @@ def check_knowledge(patterns: Patterns, n_classes: int) -> Knowledge | None:
     gold is of one class, or all labels are the same.
     """
     known = patterns.gold >= 0
-    given = patterns.from_cells(np.tile(np.eye(patterns.n_answers, n_classes), (patterns.n_labelers, 1)))[known]
+    given = patterns.from_cells(np.tile(answer_classes(patterns.n_answers, n_classes), (patterns.n_labelers, 1)))[known]
     gold, weight = patterns.gold[known], patterns.counts[known]
     total = float(weight.sum())
     if total < 2:

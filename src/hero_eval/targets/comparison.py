@@ -19,6 +19,7 @@ from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
+from hero_eval.score_scale import on_one_scale
 from hero_eval.targets.rate import estimate_rate
 
 
@@ -227,7 +228,7 @@ def compare_some(
 def _fitted_once(current: Round, history: PastRounds, progress: Progress | None) -> PastRounds:
     if history is None or isinstance(history, Reliability):
         return history
-    *past, current = in_one_spelling([*history_rounds(history), current])
+    *past, current = on_one_scale(in_one_spelling([*history_rounds(history), current]))
     try:
         return fit_with(tuple(past), EMOptions(), common_classes([current, *past]), progress)
     except HeroError as error:

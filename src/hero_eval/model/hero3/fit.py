@@ -15,12 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from hero_eval.errors import unsupported
+from hero_eval.model.answer_order import answer_classes
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
 from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, expect, shares_and_likelihood, summed
 from hero_eval.model.hero3.m_steps import class_step, labeler_step, level_step, m_step
 from hero_eval.model.hero3.multinomial import regression_derivatives
+from hero_eval.model.hero3.ordered_answers import ordered_covariance
 from hero_eval.model.hero3.shape import (
     LevelParameters,
     LevelPrior,
@@ -250,6 +252,8 @@ def _prior_step(
     else:
         scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
         covariance = thin_spread(*scores, (flat - mean)[own] if thin > _POOLED_STEPS else None, prior.answer_precision)
+    if shape.n_levels and rows.patterns.n_answers != rows.n_classes:
+        covariance = ordered_covariance(covariance)
     classes, class_hessian = class_step(rows, shape, at, prior, expected)
     levels, tilts = level_step(rows, shape, at, expected) if shape.n_levels else (at.levels, at.tilts)
     class_mean, class_precision = class_prior(
@@ -281,7 +285,7 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
     n_design = (rows.n_rounds if shape.n_levels == 0 else 2) + rows.covariates.shape[1]
     classes = np.zeros((rows.n_classes - 1, n_design))
     if shape.n_levels == 0:
-        pooled = hits.sum(axis=0) + np.eye(n_answers, rows.n_classes) + np.exp(base)[:, None]
+        pooled = hits.sum(axis=0) + answer_classes(n_answers, rows.n_classes) + np.exp(base)[:, None]
         pooled = pooled / pooled.sum(axis=0)
         logs = np.log(hits + _START_POOLED * pooled) - np.log(hits.sum(axis=1, keepdims=True) + _START_POOLED)
         answers[:] = logs[:, 1:] - logs[:, :1]

@@ -1,0 +1,201 @@
+"""Scores instead of thresholds: what labels that are numbers tell, on real rounds and in a simulation.
+
+    HERO_DATA=... python benchmarks/scores.py real [--draws 10] [--settings SC PQ]
+    python benchmarks/scores.py simulation [--draws 200]
+
+Real rounds: imagenhub's judges give 0 to 10. Every round in turn is current with its gold hidden, the past rounds of
+its task show a tenth of theirs, drawn as in `real_rounds.py`; hero3 from the raw scores is held against hero3 from the
+labels that a threshold made of them. Wanted: a mean |error| of at most .080 on SC and .070 on PQ, cover of .93 or more,
+and an interval score (width + 40 times the distance by which the truth lies outside) below that of thresholds.
+
+Simulation: probit scores of four judges with slopes and scales of their own, whose noise correlates at 0 or .5, gold
+of .05 or .10 of past items. Wanted: an RMSE of at most .92 of the best common threshold's, cover of .93 to .97; a judge
+whose scores are noise changes nothing, and a judge who writes all scores on another scale less than a tenth of a
+standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from real_rounds import LEVEL, OUTSIDE, SEED, SETTINGS
+from real_sets import Part, find_data, parts_of
+
+import hero_eval as hero
+from hero_eval.round import Round
+
+RATE = 0.10
+SLOPES = (1.6, 1.0, 0.7, 0.4)
+N_PAST, N_ITEMS, N_CURRENT = 4, 250, 400
+THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
+"""Shares of a judge's scores below a common threshold; the best one is that of the least RMSE."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An estimate beside the truth."""
+
+    truth: float
+    value: float
+    low: float
+    high: float
+
+    @property
+    def measures(self) -> tuple[float, float, float, float]:
+        """|error|, covered, width and interval score."""
+        outside = max(self.low - self.truth, self.truth - self.high, 0.0)
+        width = self.high - self.low
+        return abs(self.value - self.truth), float(outside == 0.0), width, width + OUTSIDE * outside
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["real", "simulation"])
+    parser.add_argument("--draws", type=int)
+    parser.add_argument("--settings", nargs="+", default=["SC", "PQ"])
+    asked = parser.parse_args()
+    if asked.what == "real":
+        real(asked.settings, asked.draws or 10)
+    else:
+        simulation(asked.draws or 200)
+
+
+# ------------------------------------------------------------------------------------------------ real rounds
+
+
+def real(aspects: Sequence[str], draws: int) -> None:
+    folder = find_data()
+    for aspect, scored in product(aspects, (False, True)):
+        setting = f"imagenhub {aspect}"
+        parts = parts_of(setting, folder)
+        tables = {part.name: raw_scores(part, folder) if scored else part.labels for part in parts}
+        each = [
+            np.mean([one.measures for one in play(setting, parts, tables, scored, d)], axis=0) for d in range(draws)
+        ]
+        tell(f"{setting}, {'scores' if scored else 'thresholds'}", np.array(each))
+
+
+def raw_scores(part: Part, folder: Path) -> pa.Table:
+    labels = pq.read_table(folder / "imagenhub_vie" / "labels.parquet")
+    own = labels.filter(pc.is_in(labels["item"], part.labels["item"].combine_chunks()))
+    return pa.table({"item": own["item"], "labeler": own["labeler"], "label": own["score"]})
+
+
+def play(setting: str, parts: Sequence[Part], tables: dict[str, pa.Table], scored: bool, draw: int) -> Iterator[Answer]:
+    """Every round of the setting as the current one."""
+    rng = np.random.default_rng([SEED, list(SETTINGS).index(setting), round(1000 * RATE), draw])
+    golds = {part.name: part.gold.filter(pa.array(rng.random(part.gold.num_rows) < RATE)) for part in parts}
+
+    def read(part: Part, gold: pa.Table | None) -> Round:
+        if scored:
+            return Round(tables[part.name], gold, name=part.name, label_kind="score")
+        return Round(tables[part.name], gold, name=part.name, classes=["0", "1"])
+
+    for part in parts:
+        past = [
+            read(other, golds[other.name] if golds[other.name].num_rows else None)
+            for other in parts
+            if other.pool == part.pool and other is not part
+        ]
+        found = hero.estimate_rate(read(part, None), past, method="hero3", level=LEVEL)
+        yield Answer(part.truth, found.value, *found.interval())
+
+
+def tell(what: str, each: np.ndarray) -> None:
+    error, cover, width, score = each.mean(axis=0)
+    spread = each[:, 0].std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
+    print(f"{what}: |error| {error:.3f} ± {spread:.3f}, covers {cover:.3f}, width {width:.3f}, score {score:.3f}")
+
+
+# ------------------------------------------------------------------------------------------------ simulation
+
+
+@dataclass(frozen=True)
+class World:
+    """One history and one current round: latent scores (items, judges) of each round, and the gold."""
+
+    scores: tuple[np.ndarray, ...]
+    truth: tuple[np.ndarray, ...]
+    shown: tuple[np.ndarray, ...]
+
+
+def draw_world(rng: np.random.Generator, correlation: float, gold_rate: float) -> World:
+    scores, truth, shown = [], [], []
+    for size in (*(N_ITEMS,) * N_PAST, N_CURRENT):
+        level = rng.normal(rng.normal(0.0, 0.4), 1.0, size)
+        truth.append((level + rng.normal(0.0, 0.5, size) > 0).astype(int))
+        shared = rng.normal(size=size)[:, None]
+        noise = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(size=(size, len(SLOPES)))
+        scores.append(level[:, None] * np.array(SLOPES) + noise)
+        shown.append(rng.random(size) < gold_rate)
+    return World(tuple(scores), tuple(truth), tuple(shown))
+
+
+def to_rounds(world: World, matrices: Sequence[np.ndarray], kind: str) -> tuple[Round, list[Round]]:
+    """The current round without its gold, and the past ones, of any matrices (items, judges) of labels."""
+    made = []
+    for number, (labels, truth, shown) in enumerate(zip(matrices, world.truth, world.shown, strict=True)):
+        items = np.array([f"r{number}-{i:04d}" for i in range(len(labels))])
+        judges = np.array([f"judge{j}" for j in range(labels.shape[1])])
+        table = pa.table(
+            {
+                "item": np.repeat(items, labels.shape[1]),
+                "labeler": np.tile(judges, len(items)),
+                "label": labels.ravel(),
+            }
+        )
+        gold = pa.table({"item": items[shown], "gold": truth[shown]})
+        past = number < N_PAST and shown.any()
+        made.append(Round(table, gold if past else None, name=f"r{number}", label_kind=kind))
+    return made[-1], made[:-1]
+
+
+def ask(world: World, matrices: Sequence[np.ndarray], kind: str = "score") -> hero.Estimate:
+    current, past = to_rounds(world, matrices, kind)
+    return hero.estimate_rate(current, past, method="hero3")
+
+
+def simulation(draws: int) -> None:
+    for correlation, rate in product((0.0, 0.5), (0.05, 0.10)):
+        rows = [one_draw(np.random.default_rng([SEED, draw]), correlation, rate) for draw in range(draws)]
+        table = np.array(rows)
+        errors = table[:, : 1 + len(THRESHOLDS)]
+        rmse = np.sqrt((errors**2).mean(axis=0))
+        cover, noise, distorted = table[:, -3:].T
+        print(
+            f"correlation {correlation}, gold {rate}: RMSE {rmse[0]:.4f}, best threshold {rmse[1:].min():.4f}, ratio "
+            f"{rmse[0] / rmse[1:].min():.3f}; covers {cover.mean():.3f}; with a judge of noise the estimate moves by "
+            f"{noise.mean():.2f} standard errors, with another scale by {distorted.max():.3f} at most",
+            flush=True,
+        )
+
+
+def one_draw(rng: np.random.Generator, correlation: float, rate: float) -> list[float]:
+    """Errors by scores and by each threshold; covered; moves by a judge of noise and by another scale."""
+    world = draw_world(rng, correlation, rate)
+    scale, place = np.array([1.0, 10.0, 0.2, 3.0]), np.array([0.0, 50.0, 1.0, -8.0])
+    raw = [one * scale + place for one in world.scores]
+    truth = float(world.truth[-1].mean())
+    found = ask(world, raw)
+    low, high = found.interval()
+    errors = [found.value - truth]
+    everything = np.concatenate(world.scores)
+    for share in THRESHOLDS:
+        cut = np.quantile(everything, share)
+        errors.append(ask(world, [(one > cut).astype(int) for one in world.scores], "answer").value - truth)
+    noisy = ask(world, [np.column_stack([one, rng.normal(size=len(one))]) for one in raw])
+    other = [np.column_stack([np.exp(one[:, :1]), one[:, 1:]]) for one in raw]
+    moves = [abs(of.value - found.value) / found.std_error for of in (noisy, ask(world, other))]
+    return [*errors, float(low <= truth <= high), *moves]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+"""Labels that are scores: numbers on a scale that each labeler has for itself.
+
+What a score says is where it stands among the other scores of its labeler, so scores are cut into a few ordered bins,
+labeler by labeler. Bins depend on the order of the scores alone: a labeler who would write every score on another
+scale, in the same order, gets the same bins. Equal scores are never parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_eval.errors import Problem
+from hero_eval.findings import Finding, name_some
+from hero_eval.io.answers import Answers, Times
+from hero_eval.io.arrays import Coded
+from hero_eval.io.distinct import Codes
+from hero_eval.io.labels import SortedLabels
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.values import BINARY, count_of, number, number_text
+
+MOST_ANSWERS = 20
+"""Distinct numbers above which labels are scores, and gold is no class."""
+MOST_BINS = 5
+"""Bins of a labeler's scores. With 3 or 8 of them hero3 erred more on real rounds (`benchmarks/scores.py`)."""
+_NUMBERS_TO_STRAYS = 5
+"""Distinct numbers for each text that is none, from which on the text is taken for a slip."""
+_ATOMS = 100
+"""Parts of a labeler's scores between which bins may begin: finer ones would not be seen."""
+
+
+def as_numbers(texts: Iterable[str]) -> NDArray[np.float64]:
+    """The numbers that texts spell, yes and no as 1 and 0; nan where one spells none, or one that is not finite."""
+    found = [number(BINARY.get(text.lower(), text)) for text in texts]
+    values = np.array([np.nan if value is None else value for value in found], np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def are_scores(labels: Sequence[str], gold: Sequence[str]) -> bool:
+    """Whether the distinct texts of labels are scores: numbers, of which there are many, or fractions that gold does
+    not have, or others than 0 and 1 where gold is 0 or 1."""
+    if not labels or (len(labels) <= 2 and set(labels) <= {"0", "1"}):
+        return False
+    values = as_numbers(labels)
+    if np.isnan(values).any():
+        return False
+    known = as_numbers(gold)
+    if len(np.unique(values)) > MOST_ANSWERS:
+        return True
+    if (values != np.round(values)).any() and not (known != np.round(known)).any():
+        return True
+    return len(gold) > 0 and set(known) <= {0.0, 1.0} and not set(values) <= {0.0, 1.0}
+
+
+def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, problems: list[Problem]) -> bool:
+    """Whether these labels are to be read as scores; what stands against it, and gold of too many numbers, is
+    reported."""
+    if options.classes is None and len(gold) > MOST_ANSWERS and not np.isnan(as_numbers(gold)).any():
+        problems.append(_many_golds(gold))
+    if options.label_kind == "score":
+        words = [text for text, value in zip(labels, as_numbers(labels), strict=True) if np.isnan(value)]
+        if words:
+            problems.append(
+                Problem(
+                    "E126",
+                    f"{place} holds answers that are no numbers, though label_kind is 'score': {name_some(words)}. "
+                    'Say which number each stands for (map={"good": 1}; command: --map good=1), or count them as not '
+                    "given (missing=; command: --missing).",
+                )
+            )
+        return not words
+    if options.label_kind is not None or options.classes is not None:
+        return False
+    values = as_numbers(labels)
+    strays = [text for text, value in zip(labels, values, strict=True) if np.isnan(value)]
+    if strays and len(labels) - len(strays) > MOST_ANSWERS and len(strays) * _NUMBERS_TO_STRAYS < len(labels):
+        problems.append(
+            Problem(
+                "E126",
+                f"{place} holds {len(labels) - len(strays)} distinct numbers, as scores do, and answers that are none: "
+                f"{name_some(strays)}. Correct them, count them as not given (missing=; command: --missing), or say "
+                "that every number is an answer of its own (label_kind='answer'; command: --label-kind answer).",
+            )
+        )
+        return True
+    return are_scores(list(labels), list(gold))
+
+
+def _many_golds(gold: Times) -> Problem:
+    values = as_numbers(gold)
+    low, high = number_text(float(values.min())), number_text(float(values.max()))
+    return Problem(
+        "E125",
+        f"gold has {len(gold)} distinct numbers, from {low} to {high}; up to {MOST_ANSWERS} can be classes. Ask for a "
+        "share: make gold 1 where the number is high enough (7 or more, say) and 0 elsewhere; or round it to a few "
+        "grades, whose mean is then estimated.",
+    )
+
+
+def unmet_answers(labels: Times, gold: Times, options: ReadOptions, place: str) -> list[Problem]:
+    """E127 for labels and gold that share no answer, though they are no numbers."""
+    if not labels or not gold or options.classes is not None:
+        return []
+    said, known = ({_folded(text) for text in texts} for texts in (labels, gold))
+    if said & known or not (np.isnan(as_numbers(labels)).any() or np.isnan(as_numbers(gold)).any()):
+        return []
+    first, best = sorted(labels)[0], sorted(gold)[-1]
+    return [
+        Problem(
+            "E127",
+            f"{place} and gold share no answer: labels have {name_some(sorted(labels))}, gold has "
+            f"{name_some(sorted(gold))}. Say which label means which gold, as in map={{{first!r}: {best!r}}} (command: "
+            f"--map {first}={best}), or name all classes (classes=[...]; command: --classes).",
+        )
+    ]
+
+
+def _folded(text: str) -> str:
+    return BINARY.get(text.lower(), " ".join(text.split()).casefold())
+
+
+def with_scores(answers: Answers, labels: Coded) -> tuple[Answers, NDArray[np.float64]]:
+    """Answers whose labels point into the distinct numbers, and these: "1.50" and "1.5" are one score."""
+    numbers, index = np.unique(as_numbers(labels.list_texts()), return_inverse=True)
+    return replace(answers, label_index=index.astype(np.int64)), numbers
+
+
+@dataclass(frozen=True)
+class CutLabels:
+    """The labels of a round as bins of its own scores, their names, the scores, and what is to be said of them."""
+
+    bins: Codes
+    names: tuple[str, ...]
+    score: NDArray[np.float64]
+    note: Finding
+
+
+def cut_labels(labels: SortedLabels, score: NDArray[np.float64]) -> CutLabels:
+    """Bins by the scores of this round alone; `on_one_scale` cuts those of several rounds together."""
+    bins, n_bins = cut_scores(score, labels.labeler, len(labels.labelers))
+    return CutLabels(bins, bin_names(n_bins), score, score_note(score, n_bins))
+
+
+def cut_scores(score: NDArray[np.float64], labeler: Codes, n_labelers: int, most: int = MOST_BINS) -> tuple[Codes, int]:
+    """(n,) the bin of each score, and how many bins there are at most.
+
+    A labeler with fewer bins than others has them spread over the whole range: a yes/no answer is the first or the
+    last. One who always gives the same score has one, in the middle.
+    """
+    order = np.argsort(labeler, kind="stable")
+    ends = np.searchsorted(labeler[order], np.arange(n_labelers + 1))
+    rows = [order[ends[j] : ends[j + 1]] for j in range(n_labelers)]
+    own = [_cut(score[at], most) for at in rows]
+    sizes = [int(codes.max()) + 1 if len(codes) else 0 for codes in own]
+    n_bins = max(2, *sizes) if sizes else 2
+    out = np.zeros(len(score), np.int64)
+    for at, codes, size in zip(rows, own, sizes, strict=True):
+        spread = np.linspace(0, n_bins - 1, size) if size > 1 else np.array([(n_bins - 1) // 2])
+        out[at] = np.round(spread).astype(np.int64)[codes]
+    return out, n_bins
+
+
+def _cut(score: NDArray[np.float64], most: int) -> Codes:
+    """(n,) bins of one labeler's scores: as evenly filled as equal scores allow."""
+    values, index, counts = np.unique(score, return_inverse=True, return_counts=True)
+    if len(values) <= most:
+        return index.astype(np.int64)
+    atom = np.arange(len(values))
+    if len(values) > _ATOMS:
+        middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+        atom = np.unique(np.floor(middle * _ATOMS), return_inverse=True)[1]
+    mass = np.bincount(atom, weights=counts) / counts.sum()
+    out: Codes = _even_parts(mass, most)[atom][index].astype(np.int64)
+    return out
+
+
+def _even_parts(mass: NDArray[np.float64], parts: int) -> Codes:
+    """(m,) the part of each of m shares in a row, cut so that the parts' entropy is the largest."""
+    sums = np.concatenate([[0.0], np.cumsum(mass)])
+    size = len(mass)
+    share = np.maximum(sums[None, :] - sums[:, None], 0.0)  # from i up to j
+    gain = np.where(np.arange(size + 1)[None] > np.arange(size + 1)[:, None], _entropy(share), -np.inf)
+    best, cuts = gain[0], []
+    for _ in range(min(parts, size) - 1):
+        whole = best[:, None] + gain
+        cuts.append(np.argmax(whole, axis=0))
+        best = np.max(whole, axis=0)
+    starts, end = [0], size
+    for back in reversed(cuts):
+        end = int(back[end])
+        starts.append(end)
+    out: Codes = np.searchsorted(np.sort(starts), np.arange(size), side="right") - 1
+    return out
+
+
+def _entropy(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    out: NDArray[np.float64] = -share * np.log(np.where(share > 0, share, 1.0))
+    return out
+
+
+def bin_names(n_bins: int) -> tuple[str, ...]:
+    return tuple(f"bin {place + 1} of {n_bins}" for place in range(n_bins))
+
+
+def score_note(score: NDArray[np.float64], n_bins: int) -> Finding:
+    """F118: that labels count as scores, and what becomes of them."""
+    distinct = len(np.unique(score))
+    low, high = number_text(float(score.min())), number_text(float(score.max()))
+    message = (
+        f"labels are scores ({count_of(distinct, 'distinct number')} from {low} to {high}): each labeler's are cut "
+        f"into at most {n_bins} ordered bins, by that labeler's own scores"
+    )
+    return Finding("F118", message, {"distinct": distinct, "low": float(score.min()), "high": float(score.max())})
