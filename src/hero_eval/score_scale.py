@@ -10,7 +10,8 @@ import numpy as np
 
 from hero_eval.any_round import AnyRound
 from hero_eval.errors import wrong
-from hero_eval.findings import name_some
+from hero_eval.findings import Finding, name_some
+from hero_eval.io.arrays import Codes
 from hero_eval.io.scores import MOST_BINS, are_scores, as_numbers, bin_names, cut_scores, score_note
 from hero_eval.round import Round
 
@@ -39,7 +40,10 @@ def on_one_scale(rounds: Sequence[OneRound]) -> tuple[OneRound, ...]:
     n_bins = bins_for(sum(one.n_gold for one in held))
     bins, n_bins = cut_scores(scores, labeler, len(names), n_bins)
     parts = np.split(bins, np.cumsum([one.n_labels for one in held])[:-1])
-    found = [_cut_anew(one, part, n_bins) for one, part in zip(held, parts, strict=True)]
+    note = score_note(scores, n_bins)
+    found = [
+        _cut_anew(one, part, n_bins, note if one is held[-1] else None) for one, part in zip(held, parts, strict=True)
+    ]
     return tuple(cast(OneRound, one) for one in found)
 
 
@@ -111,10 +115,11 @@ def _scores_of(one: Round) -> np.ndarray:
     return one.label_score
 
 
-def _cut_anew(one: Round, bins: np.ndarray, n_bins: int) -> Round:
-    note = score_note(_scores_of(one), n_bins)
-    kept = tuple(of for of in one.notes if of.code != note.code)
-    contents = dataclasses.replace(one._contents, label_answer=bins, answers=bin_names(n_bins), notes=(*kept, note))
-    if one.answer_values == contents.answers and np.array_equal(one.label_answer, bins):
+def _cut_anew(one: Round, bins: Codes, n_bins: int, note: Finding | None) -> Round:
+    """The round in these bins; of several rounds one says so for all."""
+    notes = tuple(of for of in one.notes if of.code != "F118")
+    notes = notes if note is None else (*notes, note)
+    names = bin_names(n_bins)
+    if one.answer_values == names and one.notes == notes and np.array_equal(one.label_answer, bins):
         return one
-    return Round._of(contents)
+    return Round._of(dataclasses.replace(one._contents, label_answer=bins, answers=names, notes=notes))

@@ -97,7 +97,17 @@ def _read(path: Path, options: dict[str, Any]) -> Round:
 
 
 def _placed(path: Path, problem: Problem) -> Problem:
-    of_call = ("classes=", "missing names", "engine is", "memory_limit ", "spark ", "engine='spark'")
+    of_call = (
+        "classes=",
+        "missing names",
+        "label_kind is",
+        "map is",
+        "map names",
+        "engine is",
+        "memory_limit ",
+        "spark ",
+        "engine='spark'",
+    )
     about_call = problem.message.startswith(of_call)
     if about_call or str(path) in problem.message or (path.is_file() and path.name in problem.message):
         return problem

@@ -29,6 +29,8 @@ LEAST_GOLD = 10
 MOST_ROUNDS = 8
 MOST_LABELS = 50_000
 """Above this many labels of history nobody should wait for a backtest that was not asked for."""
+MOST_CLASSES = 7
+"""Nor above this many classes, whose fits take long: ten of them, a quarter of a minute for 5,000 labels."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,15 @@ def _without_playing(rounds: RoundSet, options: Options) -> MethodChoice | None:
             )
         )
         return MethodChoice(DEFAULT, lack)
-    n_labels = sum(one.n_labels for one in past)
-    if n_labels > MOST_LABELS:
+    n_labels, many = sum(one.n_labels for one in past), len(rounds.classes) > MOST_CLASSES
+    if n_labels > MOST_LABELS or many:
+        size = f"{len(rounds.classes)} classes" if many else f"{n_labels:,} labels"
         message = (
-            f"{len(played)} past rounds could tell which method is best, but with {n_labels:,} labels they were not "
-            "tried unasked"
+            f"{len(played)} past rounds could tell which method is best, but with {size} they were not tried unasked"
         )
         action = "Run a backtest, and name the method."
-        why = f"history has gold; above {MOST_LABELS:,} labels methods are not tried on past rounds unasked"
+        most = f"{MOST_CLASSES} classes" if many else f"{MOST_LABELS:,} labels"
+        why = f"history has gold; above {most} methods are not tried on past rounds unasked"
         return MethodChoice(
             DEFAULT, why, (Finding("F306", message, {"rounds": len(played), "labels": n_labels}, action),)
         )

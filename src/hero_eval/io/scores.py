@@ -25,9 +25,11 @@ from hero_eval.io.values import BINARY, count_of, number, number_text
 MOST_ANSWERS = 20
 """Distinct numbers above which labels are scores, and gold is no class."""
 MOST_BINS = 5
-"""Bins of a labeler's scores. With 3 or 8 of them hero3 erred more on real rounds (`benchmarks/scores.py`)."""
+"""Bins of a labeler's scores. A choice, with which hero3 was measured on real rounds (`benchmarks/scores.py`)."""
 _NUMBERS_TO_STRAYS = 5
 """Distinct numbers for each text that is none, from which on the text is taken for a slip."""
+_MOST_NUMBERS = 100
+"""Distinct numbers that may be answers if the caller says so: a fit of as many classes takes minutes."""
 _ATOMS = 100
 """Parts of a labeler's scores between which bins may begin: finer ones would not be seen."""
 
@@ -72,9 +74,16 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
                 )
             )
         return not words
+    values = as_numbers(labels)
+    if options.label_kind == "answer" and len(labels) > _MOST_NUMBERS and not np.isnan(values).any():
+        message = (
+            f"label_kind is 'answer', but {place} holds {len(labels)} distinct numbers, each of which would be a "
+            "class. Leave label_kind out, so that they count as scores, or round them to a few grades."
+        )
+        problems.append(Problem("E201", message))
+        return True
     if options.label_kind is not None or options.classes is not None:
         return False
-    values = as_numbers(labels)
     strays = [text for text, value in zip(labels, values, strict=True) if np.isnan(value)]
     if strays and len(labels) - len(strays) > MOST_ANSWERS and len(strays) * _NUMBERS_TO_STRAYS < len(labels):
         problems.append(
@@ -208,7 +217,7 @@ def bin_names(n_bins: int) -> tuple[str, ...]:
 def score_note(score: NDArray[np.float64], n_bins: int) -> Finding:
     """F118: that labels count as scores, and what becomes of them."""
     distinct = len(np.unique(score))
-    low, high = number_text(float(score.min())), number_text(float(score.max()))
+    low, high = f"{score.min():.4g}", f"{score.max():.4g}"
     message = (
         f"labels are scores ({count_of(distinct, 'distinct number')} from {low} to {high}): each labeler's are cut "
         f"into at most {n_bins} ordered bins, by that labeler's own scores"

@@ -201,7 +201,7 @@ def _directions(latent: Latent, at: Coordinates, n_before: int) -> tuple[Floats,
     for j in range(n_labelers):
         towards[:, j, :, j] = moves[j][:, :, 1:]
         for s, right in enumerate(latent.state_class):
-            better[s, j, :, j, s] = moves[j, s, :, right]
+            better[s, j, :, j, s] = moves[j, s] @ answer_classes(n_answers, n_states)[:, right]
     before = np.zeros((n_before, n_labelers, 1))
     return (
         np.concatenate([np.repeat(before, n_answers - 1, axis=2), towards.reshape(size, n_labelers, -1)]),
