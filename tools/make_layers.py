@@ -37,6 +37,7 @@ SAYS = {
     "io": "files and frames become arrays",
     "model": "mathematics on arrays",
     "escaping": "Markdown that a name cannot break out of",
+    "score_scale": "scores of several rounds, on one scale",
     "classes": "the classes of several rounds, in one spelling",
     "any_round": "what every round has, held in memory or not",
     "name_lists": "lists of names, as commands and forms take them",

@@ -28,7 +28,7 @@ ERRORS: Mapping[str, str] = {
     "E121": "Name the question or score to take: `--field`.",
     "E122": "Look at the reasons that the message gives; name another `--field` or `--from`.",
     "E123": "Correct it; or, if it is an answer of its own, name all possible answers: `classes=[...]`, `--classes`.",
-    "E124": "Read numbers as scores (`label_kind=`, `--label-kind`), sort texts into classes, or name all classes.",
+    "E124": "Sort the texts into classes, or name all classes: `classes=[...]`, `--classes`.",
     "E125": "Make gold 1 where the number is high enough and 0 elsewhere, or round it to a few grades.",
     "E126": "Correct these labels, map them to numbers (`map=`, `--map`), or count them as not given (`missing=`).",
     "E127": "Say which label means which gold: `map={'good': '1'}`, `--map good=1,bad=0`.",

@@ -11,7 +11,7 @@ import numpy as np
 from hero_eval.any_round import AnyRound
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.io.arrays import Codes
+from hero_eval.io.distinct import Codes
 from hero_eval.io.scores import MOST_BINS, are_scores, as_numbers, bin_names, cut_scores, score_note
 from hero_eval.round import Round
 

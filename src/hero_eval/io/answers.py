@@ -14,7 +14,7 @@ from hero_eval.io.arrays import Coded
 from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named
-from hero_eval.io.values import alike, canonical, count_of, fold, in_class_order, is_binary, number
+from hero_eval.io.values import alike, canonical, count_of, fold, in_class_order, is_binary
 
 RARE = 0.01
 """An answer is rare if it has no larger share of the labels than this, or is there `RARE_TIMES` at most."""
@@ -22,7 +22,6 @@ RARE_TIMES = 2
 COMMON = 10
 """An answer is common beside a rare one if it was given so many times as often."""
 SHOWN_ROWS = 5
-MOST_NUMBERS = 50
 """Numbers of which there are more than these are scores. A class costs a rate of every other class and labeler: fits of
 a hundred classes take minutes and gigabytes."""
 MOST_TEXTS = 100
@@ -107,21 +106,16 @@ def agree_on_answers(
 
 
 def _too_many(values: tuple[str, ...]) -> list[Problem]:
-    """E124 for answers that are scores, or texts of their own, and that nobody named as classes."""
-    numeric = len(values) > MOST_NUMBERS and all(number(value) is not None for value in values)
-    if not numeric and len(values) <= MOST_TEXTS:
+    """E124 for texts of their own that nobody named as classes; numbers are scores."""
+    if len(values) <= MOST_TEXTS:
         return []
-    what = "They look like scores" if numeric else "They look like free text"
-    how = (
-        "Read them as scores (label_kind='score'; command: --label-kind score)" if numeric else "Sort them into classes"
-    )
     return [
         Problem(
             "E124",
-            f"there are {len(values):,} different answers, for example {name_some([values[0], values[-1]])}. {what}, "
-            f"and not like classes: every class takes a rate of its own for each labeler and each other class, and so "
-            f"many cannot be fitted in reasonable time and memory. {how}; if they are classes, name all of them "
-            "(classes=[...]; command: --classes).",
+            f"there are {len(values):,} different answers, for example {name_some([values[0], values[-1]])}. They look "
+            "like free text, and not like classes: every class takes a rate of its own for each labeler and each other "
+            "class, and so many cannot be fitted in reasonable time and memory. Sort them into classes; if they are "
+            "classes, name all of them (classes=[...]; command: --classes).",
         )
     ]
 
