@@ -33,6 +33,7 @@ SAYS = {
     "labelers": "what is known of each labeler",
     "read": "files become rounds",
     "counting": "rounds become patterns",
+    "score_scale": "scores of all rounds, cut into the same bins",
     "round": "labels, gold and items",
     "io": "files and frames become arrays",
     "model": "mathematics on arrays",
