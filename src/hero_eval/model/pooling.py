@@ -107,7 +107,8 @@ class Pooling:
     @cached_property
     def _inverse(self) -> Floats:
         """A^-1, which is small and well conditioned: a sum of precisions."""
-        return inverse_each(self.inner[None])[0]
+        out: Floats = inverse_each(self.inner[None])[0]
+        return out
 
     def gradient(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
@@ -169,7 +170,7 @@ class Pooling:
 def inverse_each(matrices: Floats) -> Floats:
     """Inverses of matrices (n, w, w), none of them singular; of two by two in few operations."""
     if matrices.shape[1] != 2:
-        out: Floats = np.linalg.inv(matrices)
+        out: Floats = np.linalg.inv(matrices).astype(np.float64, copy=False)
         return out
     turned = np.empty_like(matrices)
     turned[:, 0, 0], turned[:, 1, 1] = matrices[:, 1, 1], matrices[:, 0, 0]
