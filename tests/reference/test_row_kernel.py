@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_examples import examples
 
-from hero_eval.model.em import EMReport
+from hero_eval.errors import SupportError
+from hero_eval.model.em import EMOptions, EMReport
+from hero_eval.model.hero3 import fit as fit_module
 from hero_eval.model.hero3 import likelihood, row_kernel, shape
-from hero_eval.model.hero3.fit import LevelFit
+from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.level_information import LevelInformation
+from hero_eval.model.hero3.level_priors import prior_gradient
 from hero_eval.model.hero3.likelihood import answer_logs, e_step, expect, key_logs, shares_and_likelihood
 from hero_eval.model.hero3.row_kernel import RowKernel
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
@@ -167,3 +170,27 @@ def test_some_rows_are_those_rows() -> None:
     np.testing.assert_allclose(e_step(some, of, at)[1], e_step(rows, of, at)[1][rows.known], rtol=1e-12)
     moved = rows.with_shift(np.zeros(3))
     np.testing.assert_allclose(e_step(moved, of, at)[1], e_step(replace(rows, shift=np.zeros(3)), of, at)[1])
+
+
+def test_newtons_method_climbs_where_the_likelihood_bends_the_wrong_way() -> None:
+    """A fit along a flat ridge would be given up to thousands of EM steps."""
+    fit = some_fit(11, 5, 2, 0)
+    information = LevelInformation(fit)
+    gradient = information.score_sum() + prior_gradient(fit.shape, fit.parameters, fit.prior)
+    assert information.uphill(gradient, 0.0) is None  # far from the maximum
+    found, rests = fit_module._newton(fit, 1e-8)
+    assert rests
+    at_rest = LevelInformation(found)
+    left = at_rest.score_sum() + prior_gradient(found.shape, found.parameters, found.prior)
+    assert np.abs(left).max() < 1e-6
+    assert at_rest.uphill(left, 0.0) is not None
+    assert found.report.log_likelihood > fit.log_likelihood
+
+
+def test_classes_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labelers' precisions of many classes would bring the machine to a halt."""
+    monkeypatch.setattr(fit_module, "_MOST_PRIOR", 10)
+    rows = some_rows(1, 3)
+    with pytest.raises(SupportError) as caught:
+        fit_levels(rows, LevelShape(0, 3), np.zeros(5, dtype=int), EMOptions())
+    assert caught.value.code == "E306"
