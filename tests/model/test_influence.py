@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hero_eval.errors import SupportError
 from hero_eval.methods.evidence import CovariateColumns, CovariateEvidence
 from hero_eval.methods.registry import all_methods
 from hero_eval.model import information as influence_module
@@ -204,6 +205,38 @@ def test_the_information_of_sparse_patterns_is_that_of_dense_ones(
     monkeypatch.setattr(patterns_module, "_DENSE_CELLS", 0)
     sparse = Information(replace(history.patterns), history.latent, history.clip).matrix
     np.testing.assert_allclose(sparse, dense, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_is_held_takes_no_part_in_the_information(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many classes, most answers of which are never given, intervals would be others, or memory not suffice."""
+    history = make_evidence(n_classes, seed=4).anchored
+    latent = history.latent
+    answers = latent.answers.copy()
+    answers[0, :, 0] = history.clip
+    answers[0, 0, 0] = 1.0 - (n_classes - 1) * history.clip
+    held = Information(history.patterns, replace(latent, answers=answers), history.clip)
+    directions = np.eye(held.n_parameters)
+    assert held.n_parameters < len(held.at.free)
+    product = np.stack([held.product(d) for d in directions], axis=1)
+    assert held._matrix_of_free() == pytest.approx(product, abs=1e-9)
+    assert np.isnan(held.answer_std_errors()[0, :, 0]).all()
+    information = Information(history.patterns, latent, history.clip)
+    right = np.random.default_rng(0).normal(size=(information.n_parameters, 2))
+    known = information.solve(right)
+    monkeypatch.setattr(influence_module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(influence_module, "_MOST_OWN", 0)
+    near = Information(history.patterns, latent, history.clip)
+    assert near.solve(right) == pytest.approx(known, rel=1e-4, abs=1e-7)
+
+
+def test_parameters_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine would stand still, or end the program without a word."""
+    history = make_evidence(3, seed=4).anchored
+    monkeypatch.setattr(influence_module, "_MOST_SLOPES", 100)
+    with pytest.raises(SupportError) as caught:
+        Information(history.patterns, history.latent, history.clip)
+    assert caught.value.code == "E306"
 
 
 def test_parameters_that_no_label_speaks_of_do_no_harm() -> None:

@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_examples import examples
 
-from hero_eval.model.em import EMReport
+from hero_eval.errors import SupportError
+from hero_eval.model.em import EMOptions, EMReport
+from hero_eval.model.hero3 import fit as fit_module
 from hero_eval.model.hero3 import likelihood, row_kernel, shape
-from hero_eval.model.hero3.fit import LevelFit
+from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.level_information import LevelInformation
+from hero_eval.model.hero3.level_priors import prior_gradient
 from hero_eval.model.hero3.likelihood import answer_logs, e_step, expect, key_logs, shares_and_likelihood
 from hero_eval.model.hero3.row_kernel import RowKernel
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
-from hero_eval.model.patterns import Floats, patterns_of_matrix
+from hero_eval.model.patterns import Floats, Ints, patterns_of_matrix
 from hero_eval.model.threads import limited_threads
 
 pytestmark = pytest.mark.numbers
@@ -45,7 +48,7 @@ def some_point(seed: int, rows: RoundRows, of: LevelShape, steep: float = 1.0) -
     )
 
 
-def naive_sums(rows: RoundRows, of_cells: Floats, of_keys: Floats, keys: Floats) -> tuple[Floats, Floats, float]:
+def naive_sums(rows: RoundRows, of_cells: Floats, of_keys: Floats, keys: Ints) -> tuple[Floats, Floats, float]:
     """Row by row and label by label, in logarithms."""
     cells, by_key, total = np.zeros_like(of_cells), np.zeros_like(of_keys), 0.0
     patterns = rows.patterns
@@ -79,9 +82,11 @@ def test_a_pass_is_the_naive_loop(seed: int, kind: tuple[int, int, int], steep: 
     post = np.empty((rows.patterns.n_rows, of.n_components))
     plain = expect(rows, of, at)
     fast = RowKernel(keyed).expect(*logs, post)
-    for one, other, twin in zip(fast, (plain.cells, plain.by_key, plain.log_likelihood), slow, strict=True):
-        np.testing.assert_allclose(one, twin, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(np.reshape(other, np.shape(twin)), twin, rtol=1e-9, atol=1e-9)
+    cells = plain.cells.reshape(slow[0].shape)
+    for found in (fast, (cells, plain.by_key, plain.log_likelihood)):
+        np.testing.assert_allclose(found[0], slow[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found[1], slow[1], rtol=1e-9, atol=1e-9)
+        assert found[2] == pytest.approx(slow[2], rel=1e-9)
     np.testing.assert_allclose(post, e_step(rows, of, at)[0], atol=1e-11)
 
 
@@ -165,3 +170,27 @@ def test_some_rows_are_those_rows() -> None:
     np.testing.assert_allclose(e_step(some, of, at)[1], e_step(rows, of, at)[1][rows.known], rtol=1e-12)
     moved = rows.with_shift(np.zeros(3))
     np.testing.assert_allclose(e_step(moved, of, at)[1], e_step(replace(rows, shift=np.zeros(3)), of, at)[1])
+
+
+def test_newtons_method_climbs_where_the_likelihood_bends_the_wrong_way() -> None:
+    """A fit along a flat ridge would be given up to thousands of EM steps."""
+    fit = some_fit(11, 5, 2, 0)
+    information = LevelInformation(fit)
+    gradient = information.score_sum() + prior_gradient(fit.shape, fit.parameters, fit.prior)
+    assert information.uphill(gradient, 0.0) is None  # far from the maximum
+    found, rests = fit_module._newton(fit, 1e-8)
+    assert rests
+    at_rest = LevelInformation(found)
+    left = at_rest.score_sum() + prior_gradient(found.shape, found.parameters, found.prior)
+    assert np.abs(left).max() < 1e-6
+    assert at_rest.uphill(left, 0.0) is not None
+    assert found.report.log_likelihood > fit.log_likelihood
+
+
+def test_classes_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labelers' precisions of many classes would bring the machine to a halt."""
+    monkeypatch.setattr(fit_module, "_MOST_PRIOR", 10)
+    rows = some_rows(1, 3)
+    with pytest.raises(SupportError) as caught:
+        fit_levels(rows, LevelShape(0, 3), np.zeros(5, dtype=int), EMOptions())
+    assert caught.value.code == "E306"

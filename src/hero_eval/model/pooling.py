@@ -170,7 +170,8 @@ class Pooling:
 def inverse_each(matrices: Floats) -> Floats:
     """Inverses of matrices (n, w, w), none of them singular; of two by two in few operations."""
     if matrices.shape[1] != 2:
-        return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+        out: Floats = np.linalg.inv(matrices).astype(np.float64, copy=False)
+        return out
     turned = np.empty_like(matrices)
     turned[:, 0, 0], turned[:, 1, 1] = matrices[:, 1, 1], matrices[:, 0, 0]
     turned[:, 0, 1], turned[:, 1, 0] = -matrices[:, 0, 1], -matrices[:, 1, 0]

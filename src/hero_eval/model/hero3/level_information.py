@@ -277,10 +277,7 @@ class LevelInformation:
             return solved
         counts, pooling = self.model.rows.patterns.counts, self.model.prior.pooling
         answers, others = self._with_priors(*self._complete_blocks(counts))
-        near: tuple[Floats, list[Floats]] = (
-            inverse_each(answers),
-            [np.asarray(np.linalg.inv(block), dtype=np.float64) for block in others],
-        )
+        near = inverse_each(answers), [inverse_each(block[None])[0] for block in others]
 
         def product(vector: Floats) -> Floats:
             out = _block_product(answers, others, vector) - self._lost_product(counts, vector)
