@@ -1,6 +1,6 @@
 """Choosing a method by past rounds: do plays that share a fit choose as plays that are fitted in full?
 
-    HERO_DATA=... python benchmarks/choose_speed.py [--rates 0.1 0.3] [--draws 3] [--pairs]
+    HERO_DATA=... python benchmarks/choose_speed.py [--rates 0.1 0.3] [--draws 3] [--sets ...] [--pairs]
 
 Every public round with three past rounds or more is asked about, and the method chosen twice: as `method=None` does it,
 where plays start from the first one's fit (`estimation/shared_fits.py`), and with every play fitted from nothing. Both
@@ -92,12 +92,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.3])
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--pairs", action="store_true", help="choose for differences, by past pairs")
     asked = parser.parse_args()
     warnings.simplefilter("error")
     print(f"{'set':14} {'gold':>5} {'rounds':>6} {'same choice':>11} {'gap of plays':>12} {'time shared/full':>16}")
     whole: list[Compared] = []
-    for name in SETS:
+    for name in asked.sets:
         for rate in asked.rates:
             done: list[Compared] = []
             for draw in range(asked.draws):

@@ -136,7 +136,7 @@ class Reliability(Displayed):
     @cached_property
     def halves(self) -> tuple[HistoryFit, ...]:
         """Fits of two halves of history, without shrinkage."""
-        return half_fits(self.fit, len(self.classes), self.options)
+        return half_fits(self.fit, self.options)
 
     @property
     def discrimination(self) -> Floats:

@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hero_eval.model.em import EMOptions
-from hero_eval.model.history import HistoryFit, fit_anchored
+from hero_eval.model.em import EMOptions, run_em, takes_kernel
+from hero_eval.model.history import HistoryFit
+from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, Patterns, row_keys
 
 _MOST_STEPS = 60
@@ -63,8 +64,19 @@ def _part(patterns: Patterns, rows: Ints, row_counts: Floats) -> Patterns:
     )
 
 
-def half_fits(whole: HistoryFit, n_classes: int, options: EMOptions) -> tuple[HistoryFit, ...]:
+def half_fits(whole: HistoryFit, options: EMOptions) -> tuple[HistoryFit, ...]:
     """The fit of each half, started from that of the whole; near enough to tell a bias from none."""
     near = replace(options, tolerance=max(options.tolerance, 1e-7), step_tolerance=None, accelerate=True)
     near = replace(near, max_steps=min(options.max_steps, _MOST_STEPS))
-    return tuple(fit_anchored(half, n_classes, near, warm=whole.latent) for half in halves(whole.patterns))
+    compiled = takes_kernel(whole.patterns)  # is loaded, and halves are large enough to gain by it
+    return tuple(_half_fit(half, whole.latent, near, compiled) for half in halves(whole.patterns))
+
+
+def _half_fit(half: Patterns, start: Latent, options: EMOptions, compiled: bool) -> HistoryFit:
+    expect = None
+    if compiled:
+        from hero_eval.model.kernel import Kernel
+
+        expect = Kernel(half).step
+    latent, report = run_em(half, start, options, expect=expect)
+    return HistoryFit(half, latent, report, options.clip)
