@@ -97,6 +97,11 @@ def read_round(
     >>> hero.read_round(files("hero_eval") / "examples" / "defect" / "current")
     Round 'current': 532 items, 1596 labels by 8 labelers, 0 gold
     """
+    if not isinstance(path, str | os.PathLike):
+        kind = type(path).__name__
+        raise wrong(
+            "E201", f"path is {kind}. read_round reads files; make a round of a dataframe: hero_eval.Round(labels)"
+        )
     where = Path(path).expanduser()
     files, problems = find_files(where)
     called = name or name_of(where)

@@ -729,3 +729,9 @@ def test_items_may_hold_anything() -> None:
     for name in ("vector", "day", "when", "image"):
         with pytest.raises(InputError, match="E112"):
             made.covariate(name)
+
+
+def test_a_dataframe_is_no_path() -> None:
+    """The first thing that many try would end in a traceback of another library."""
+    with pytest.raises(InputError, match=r"E201 path is Table.*hero_eval\.Round\(labels\)"):
+        read_round(pa.table({"item": ["a"], "labeler": ["x"], "label": [1]}))

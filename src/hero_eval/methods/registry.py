@@ -1,7 +1,7 @@
 """The list of methods, and what each declares of itself.
 
-A new method is one file here with one `@method` function and its name in `_MODULES`; the conformance tests find it by
-that.
+A new method is one file here with one `@method` function and its name in `_MODULES`, after those that need no more than
+it does. Tests that run every method (`tests/estimation/test_bounds.py`) then run it too.
 """
 
 from __future__ import annotations
