@@ -88,8 +88,8 @@ def press(browser: Any, text: str) -> None:
 
 
 def is_over(browser: Any) -> bool:
-    """Nothing is being worked out, or about to be."""
-    return not find(browser, "[data-job], [data-start]")
+    """Nothing is being worked out, or about to be, and the page of the result is there: while it loads there is none."""
+    return not find(browser, "[data-job], [data-start]") and bool(find(browser, "#main"))
 
 
 def answer(browser: Any) -> str:
@@ -268,5 +268,5 @@ def test_work_is_shown_and_then_its_result(browser: Any, site: str) -> None:
     """Whoever waits would look at a page that never changes."""
     look_as(browser)
     browser.get(site + "/round?name=2026-w46&level=0.9&method=majority_vote")
-    wait(lambda: is_over(browser))
+    wait(lambda: is_over(browser) and answer(browser))
     assert answer(browser).endswith("(90% interval 17 to 26, in doubt: F308).")
