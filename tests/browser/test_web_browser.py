@@ -88,7 +88,7 @@ def press(browser: Any, text: str) -> None:
 
 
 def is_over(browser: Any) -> bool:
-    """Nothing is being worked out, or about to be, and the page of the result is there: while it loads there is none."""
+    """Nothing is being worked out, or about to be, and the page of the result is there: none is while it loads."""
     return not find(browser, "[data-job], [data-start]") and bool(find(browser, "#main"))
 
 
