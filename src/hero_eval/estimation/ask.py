@@ -30,5 +30,10 @@ def ask(
         chosen = require(all_methods()[options.method], "asked for", rounds, options)
         return Analysis(prepare(rounds, chosen, options, split))
     choice = best(rounds, options) if rounds.past_has_gold else without_history_gold(rounds, options)
+    return analysis_by(choice, rounds, options, split)
+
+
+def analysis_by(choice: MethodChoice, rounds: RoundSet, options: Options, split: str | None = None) -> Analysis:
+    """By a method that was chosen and not asked for: another may stand in where what it assumes is refuted."""
     chosen = require(all_methods()[choice.name], choice.why, rounds, options, choice.findings)
     return Analysis(reconsider(prepare(rounds, chosen, options, split)))

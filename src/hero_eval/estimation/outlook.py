@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hero_eval.errors import HeroError
-from hero_eval.estimation.analysis import Analysis
+from hero_eval.estimation.ask import analysis_by
 from hero_eval.estimation.headline import headline, positive_of
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import is_lack, require
-from hero_eval.estimation.select import MethodChoice, reconsider, unplayed, without_history_gold
+from hero_eval.estimation.select import unplayed, without_history_gold
 from hero_eval.findings import Finding
 from hero_eval.labelers.fitting import fit_with
 from hero_eval.methods.registry import all_methods
@@ -47,17 +47,10 @@ def look_ahead(
         positive_of(rounds.classes, rounds.all_rounds, positive)  # or it is said what is wrong with it
         lacks = _lacks(rounds, options)
         choice = unplayed(rounds, options) if rounds.past_has_gold else without_history_gold(rounds, options)
-        analysis = _ready(rounds, choice, options)
-        found = headline(analysis, 0, positive)
+        found = headline(analysis_by(choice, rounds, options), 0, positive)
     except HeroError as error:
         return Outlook(lacks, error=error)
     return Outlook(lacks, found.method, found.why, found.findings)
-
-
-def _ready(rounds: RoundSet, choice: MethodChoice, options: Options) -> Analysis:
-    """As `ask` has it, for a method that was chosen without playing past rounds."""
-    chosen = require(all_methods()[choice.name], choice.why, rounds, options, choice.findings)
-    return Analysis(reconsider(prepare(rounds, chosen, options)))
 
 
 def _lacks(rounds: RoundSet, options: Options) -> dict[str, str | None]:

@@ -107,7 +107,7 @@ def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | Non
         rounds = replace(rounds, currents=gathered.currents, past=gathered.history, fitted=fitted)
         columns = gathered.columns
     reliability = _learn(rounds, method, options)
-    if split is not None and names_columns(columns):
+    if split is not None and columns[0] is not None:
         columns = _split_history(columns, rounds, split)
     alone = len(rounds.currents) == 1 and split is None
     material = Material(
@@ -137,10 +137,6 @@ def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | Non
     return Question(
         rounds.classes, prepared, reliability, method, chosen.why, options, found, past_clusters, everything
     )
-
-
-def names_columns(columns: Sequence[CovariateColumns | None]) -> bool:
-    return any(one is not None for one in columns)
 
 
 def _prepare_counted(rounds: RoundSet, chosen: Chosen, options: Options) -> Question:

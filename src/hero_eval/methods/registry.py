@@ -76,11 +76,6 @@ class Method:
         return self.gold is not GoldNeed.NONE
 
     @property
-    def uses_own_gold(self) -> bool:
-        """Whether the current round's gold can stand in for a history that has none."""
-        return self.gold in (GoldNeed.EITHER, GoldNeed.OWN)
-
-    @property
     def by_design(self) -> bool:
         """Whether the interval rests on the current round's gold being random, not on what is known of labelers."""
         return self.gold is GoldNeed.OWN
