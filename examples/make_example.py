@@ -33,7 +33,7 @@ DESTINATION = ROOT / "src" / "hero_eval" / "examples" / "defect"
 
 STORY = (
     "A synthetic team generates 3D assets from 532 prompts and asks whether an asset has a defect. "
-    "The older model version (history) was labelled by ten vendors, three an asset, and an expert checked a "
+    "The older model version (history) was labeled by ten vendors, three an asset, and an expert checked a "
     "random tenth of it. The newer version (current) has labels only, two of the vendors have left, and most "
     "of those who remain overlook defects. An LLM judge gave its verdict (1: defect) on most assets of both "
     "versions. All of it is simulated, so the true share of defects is known."

@@ -44,7 +44,7 @@ def strict(text: str) -> Any:
 
 
 def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own, without the settings of a CI that forces colours."""
+    """The command in a process of its own, without the settings of a CI that forces colors."""
     forced = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TERMINAL_WIDTH")
     clean = {key: value for key, value in os.environ.items() if key not in forced}
     command = [sys.executable, "-m", "hero_eval.cli.main", *arguments]

@@ -2,7 +2,7 @@
 
     python tools/make_pictures.py
 
-Every picture brings its own ground and tells things apart by shape and not by colour. Those of `CHARTS` are charts of
+Every picture brings its own ground and tells things apart by shape and not by color. Those of `CHARTS` are charts of
 the package; how exactly these are drawn depends on the versions of the packages that draw, so each file ends with the
 numbers in it, by which a test knows whether it is fresh. A picture whose numbers differ in nothing but their last
 digits is left as it is.

@@ -52,7 +52,7 @@ ERRORS = ("HeroError", "InputError", "SupportError")
 # Inside the package: of use to its own rooms, and free to change.
 PRIVATE = {
     "Estimate.influence",
-    "Estimate.centre",
+    "Estimate.center",
     "Estimate.source",
     "Reliability.counted",
     "Reliability.fit",

@@ -165,7 +165,7 @@ class Estimate(Displayed):
         How the interval was made: influence, profile, bootstrap or paper.
     bounds : tuple of float
         The range that the quantity can take.
-    centre : float
+    center : float
         The value, or a point just inside the range if the value lies on its edge. For use inside the package.
     influence : Influence
         How far each item moves the number. For use inside the package.
@@ -198,7 +198,7 @@ class Estimate(Displayed):
     level: float
     interval_kind: str
     bounds: tuple[float, float]
-    centre: float
+    center: float
     influence: Influence = field(repr=False)
     curve: Curve = field(repr=False)
     why: str = ""

@@ -654,7 +654,7 @@ def test_long_names_are_cut_and_numbers_are_not(world: World) -> None:
 
 
 def test_names_cannot_steer_the_terminal(tmp_path: Path) -> None:
-    """A labeler's name would colour the screen, or break a table's line."""
+    """A labeler's name would color the screen, or break a table's line."""
     names = ["[red]x[/red]", "a\x1b[31mb", "c\nd", "e|f", "日本"]
     labels = np.array([[1, 1, 0, 1, 1], [0, 0, 1, 0, 0], [1, 0, 1, 1, 1], [0, 1, 0, 0, 0]] * 9)
     gold = np.array([1, 0, 1, 0] * 9)

@@ -41,7 +41,7 @@ def small_tables(seed: int, n_items: int = 300, *, gold: float = 0.3, prefix: st
     design = replace(GOOD, n_history=n_items, gold_rate=gold)
     drawn = draw(design, rng)
     x = drawn.history_x[:, 0]
-    n_items = len(x)  # items that nobody labelled are not drawn
+    n_items = len(x)  # items that nobody labeled are not drawn
     columns = {
         "x": gaps(rng, x, 0.1),
         "z": list(1e4 + 100 * rng.normal(size=n_items) + x),
@@ -175,7 +175,7 @@ def test_a_small_round_goes_with_a_large_one(
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "covariates"), [("duckdb", None), ("duckdb", ["x"]), ("spark", ["x"])], ids=str)
 def test_strangers_are_set_aside_alike(engine: str, covariates: list[str] | None, tmp_path: Path) -> None:
-    """Labels by labelers that history never saw would count, or items that only they labelled."""
+    """Labels by labelers that history never saw would count, or items that only they labeled."""
     past, now = small_tables(1), small_tables(3, gold=0.0, prefix="c")
     rows = now["labels"].to_pylist()
     first = {row["item"] for row in rows[:60]}
@@ -387,7 +387,7 @@ def test_a_method_that_needs_items_does_not_stop_the_others(folders: dict[str, P
     ids=str,
 )
 def test_options_of_engines_are_checked(options: dict[str, Any], code: str, tmp_path: Path) -> None:
-    """A misspelt engine would be taken for the default."""
+    """A misspelled engine would be taken for the default."""
     with pytest.raises(InputError) as caught:
         hero.read_round(write_good(tmp_path), **options)
     assert caught.value.code == code
@@ -446,7 +446,7 @@ def test_keys_spell_their_pattern(n_labelers: int, n_answers: int, seed: int) ->
 
 @given(st.integers(1, 12), st.integers(2, 4), st.integers(0, 10_000))
 @examples(200)
-def test_keys_tell_who_labelled_twice(n_labelers: int, n_answers: int, seed: int) -> None:
+def test_keys_tell_who_labeled_twice(n_labelers: int, n_answers: int, seed: int) -> None:
     """A second label by the same labeler would turn into another labeler's."""
     words = plan_words(n_labelers, n_answers)
     assert words is not None

@@ -244,9 +244,9 @@ def test_dependence_is_told_with_what_labels_are_worth() -> None:
     assert told.data["correlation"] > 0.5
     assert 1 <= told.data["effective_labels"] < 2
     assert "`hero3`, which allows for it" in told.action
-    modelled = hero.estimate_rate(current, history, method="hero3")
-    assert "F206" not in codes(modelled)
-    assert finding(modelled, "F204").data["p_value"] < 1e-6
+    modeled = hero.estimate_rate(current, history, method="hero3")
+    assert "F206" not in codes(modeled)
+    assert finding(modeled, "F204").data["p_value"] < 1e-6
 
 
 def test_drift_is_told_with_agreement() -> None:
@@ -330,7 +330,7 @@ def test_hero2_by_name_says_what_hero1_says() -> None:
 
 
 def routed(given: bool, seed: int = 0) -> tuple[hero.Round, hero.Round, float]:
-    """Hard items are mislabelled more, and get gold more often."""
+    """Hard items are mislabeled more, and get gold more often."""
     rng = np.random.default_rng(seed)
     easy, hard = binary_answers([0.95] * 4, [0.95] * 4), binary_answers([0.6] * 4, [0.6] * 4)
 

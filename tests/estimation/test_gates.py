@@ -43,7 +43,7 @@ def number_of(value: float = 0.1, error: float = 0.02, *findings: Finding, targe
         level=0.95,
         interval_kind="influence",
         bounds=bounds,
-        centre=value,
+        center=value,
         influence=Influence(()),
         curve=Normal(value, error, bounds, logit=False) if known else Flat(bounds),
         findings=findings,

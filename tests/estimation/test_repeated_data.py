@@ -172,7 +172,7 @@ def test_a_round_does_not_differ_from_itself(method: str | None) -> None:
 
 
 @pytest.mark.slow
-def test_files_that_an_engine_counts_are_recognised(tmp_path: Path) -> None:
+def test_files_that_an_engine_counts_are_recognized(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     truth = (rng.random(400) < 0.4).astype(int)
     answers = binary_answers([0.85, 0.8, 0.75, 0.7, 0.9], [0.9, 0.8, 0.85, 0.75, 0.7])

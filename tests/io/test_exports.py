@@ -27,7 +27,7 @@ ANN, BOB = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))
 KNOWN: dict[str, tuple[tuple[str, ...], str, int, int, list[str], int, dict[str, int]]] = {
     "label_studio.json": (
         (), "label-studio", 12, 34, ["ann@example.com", "bob@example.com", "judge-v3"], 6,
-        {"a cancelled annotation": 1, "an annotation without an answer": 1},
+        {"a canceled annotation": 1, "an annotation without an answer": 1},
     ),
     "label_studio_min.json": (
         (), "label-studio", 12, 28, ["ann@example.com", "bob@example.com", "lead@example.com"], 0,
@@ -170,7 +170,7 @@ WIDE = pd.DataFrame(
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".jsonl", ".json"])
 @pytest.mark.parametrize("gold", [True, False])
-def test_plain_tables_are_recognised(tmp_path: Path, ending: str, gold: bool) -> None:
+def test_plain_tables_are_recognized(tmp_path: Path, ending: str, gold: bool) -> None:
     long, wide = LONG.copy(), WIDE.copy()
     if gold:
         long["gold"], wide["gold"] = [1, 1, None, None], ["yes", None, "no"]
@@ -214,7 +214,7 @@ def test_an_export_without_labels_says_why(tmp_path: Path) -> None:
     ]
     path = tmp_path / "none.json"
     path.write_text(json.dumps(cancelled), encoding="utf-8")
-    with pytest.raises(hero.HeroError, match="30 dropped: a cancelled annotation") as caught:
+    with pytest.raises(hero.HeroError, match="30 dropped: a canceled annotation") as caught:
         read_export(path)
     assert caught.value.code == "E122"
 

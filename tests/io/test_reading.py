@@ -602,7 +602,7 @@ def test_items_that_are_not_described_have_missing_covariates() -> None:
     assert codes_of(labels_of(1, 0), items=items.append_column("weight", pa.array([1]))) == ["E115"]
 
 
-def test_gold_of_an_item_that_is_listed_but_unlabelled_is_no_mistake() -> None:
+def test_gold_of_an_item_that_is_listed_but_unlabeled_is_no_mistake() -> None:
     """Gold that was collected before the labels arrive would stop the run."""
     gold = table(item=["a", "z"], gold=[1, 0])
     assert codes_of(labels_of(1, 0), gold) == ["E111"]
@@ -668,7 +668,7 @@ def test_a_mapping_for_gold_does_not_take_the_labels_away() -> None:
         (["item", "Annotator", "label"], "labeler", "Annotator"),
         (["item", "judge", "label"], "labeler", "judge"),
         (["item", "labeler", "vote"], "label", "vote"),
-        (["item", "labellers", "label"], "labeler", "labellers"),
+        (["item", "labelers", "label"], "labeler", "labelers"),
         (["item", "labeler", "zzz"], "label", "..."),
     ],
 )

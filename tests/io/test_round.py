@@ -152,7 +152,7 @@ def test_without_labeler() -> None:
     """A judge used as covariate would be counted as a labeler, too."""
     rest, its_answers = small().without_labeler("z")
     assert rest.labelers == ("x", "y")
-    assert list(rest.item_ids) == ["a", "b", "c"]  # only z had labelled d
+    assert list(rest.item_ids) == ["a", "b", "c"]  # only z had labeled d
     assert list(rest.label_item) == [0, 0, 1, 2]
     assert list(rest.label_labeler) == [0, 1, 0, 1]
     assert list(its_answers) == [1, 1, -1]

@@ -120,7 +120,7 @@ def slow_joints(items: Items, shape: LevelShape, at: LevelParameters) -> list[Ar
 
 
 def slow_objective(items: Items, fit: LevelFit, at: LevelParameters) -> float:
-    """The penalised log-likelihood, item by item."""
+    """The penalized log-likelihood, item by item."""
     likelihood = items.weight @ np.log([joint.sum() for joint in slow_joints(items, fit.shape, at)])
     prior = fit.prior
     return float(likelihood) + naive.level_log_prior(

@@ -97,7 +97,7 @@ def test_every_public_name_resolves() -> None:
 
 
 def test_unknown_names_are_attribute_errors() -> None:
-    """`hasattr(hero_eval, ...)` and misspelt imports would raise something unexpected."""
+    """`hasattr(hero_eval, ...)` and misspelled imports would raise something unexpected."""
     assert not hasattr(hero_eval, "estimate_everything")
 
 

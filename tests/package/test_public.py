@@ -54,7 +54,7 @@ def refusal(call: Callable[[], Any]) -> hero.HeroError:
 
 
 def with_strangers(pair: Pair, share: float) -> Round:
-    """The current round with a new labeler on all items; it alone labelled this share of them."""
+    """The current round with a new labeler on all items; it alone labeled this share of them."""
     labels = np.hstack([pair.drawn.current_labels, np.ones((len(pair.drawn.current_labels), 1), int)])
     alone = np.arange(len(labels)) < round(share * len(labels))
     labels[alone, :-1] = -1
@@ -608,7 +608,7 @@ def test_bad_values_are_refused(pair: Pair, option: dict[str, Any], code: str) -
 
 
 def test_an_unknown_method_lists_the_known(pair: Pair) -> None:
-    """A user would have to guess how methods are spelt."""
+    """A user would have to guess how methods are spelled."""
     error = refusal(lambda: hero.estimate_rate(pair.current, pair.history, method="hero"))
     assert all(name in str(error) for name in METHODS)
 
@@ -1017,7 +1017,7 @@ def test_findings_put_warnings_first(pair: Pair) -> None:
 
 
 def test_notes_of_reading_travel_with_the_estimate(pair: Pair) -> None:
-    """Duplicates and unlabelled items found while reading would be forgotten in the result."""
+    """Duplicates and unlabeled items found while reading would be forgotten in the result."""
     tables = tables_of(pair.drawn.current_labels, prefix="c")
     labels = pa.concat_tables([tables["labels"], tables["labels"].slice(0, 3)])
     current = Round(labels, items=pa.table({"item": [*pair.current.item_ids, "unseen"]}), name="may")

@@ -40,7 +40,7 @@ Integers = NDArray[np.integer[Any]]
 def majority_vote(labels: Integers, n_classes: int, weights: ArrayLike | None = None) -> Floats:
     """The share of each class among the items' most frequent answers, (K,).
 
-    A tie is split evenly between the tied classes: any other rule would favour a class by its name.
+    A tie is split evenly between the tied classes: any other rule would favor a class by its name.
     """
     unit = _mean_one(weights, len(labels))
     rates = np.zeros(n_classes)
@@ -64,7 +64,7 @@ def anchored_em(
     """Algorithm 1, stage A: class weights (K,) and answers (J, K, L) of history, with its gold held fixed.
 
     A labeler who never met a gold item of some class starts at the rate of all labelers together, and a class
-    without any labelled gold starts at even answers. `max_steps` is obeyed silently (0 gives the start, 1 one
+    without any labeled gold starts at even answers. `max_steps` is obeyed silently (0 gives the start, 1 one
     step), so that single steps can be compared as well as the end.
     """
     unit = _mean_one(weights, len(labels))
@@ -149,11 +149,11 @@ def solve_rates(
     weights: ArrayLike | None = None,
     tilt: ArrayLike | None = None,
 ) -> Floats:
-    """The rates (K,) that maximise mean log(sum_k rates_k l_i(k)) - tilt . rates[1:] over the simplex.
+    """The rates (K,) that maximize mean log(sum_k rates_k l_i(k)) - tilt . rates[1:] over the simplex.
 
     That is where the mean score equals the tilt, or an edge of the simplex when it does so nowhere. Where all
     answers are equally likely in all classes and nothing tilts, every rate is as good as any other: nan. With
-    more classes, some of which the answers cannot tell apart, one of the maximisers comes back.
+    more classes, some of which the answers cannot tell apart, one of the maximizers comes back.
     """
     if (likelihoods.max(axis=1) <= 0).any():
         raise ValueError("an item has likelihood 0 in every class")
@@ -192,11 +192,11 @@ def control_coefficients(
     Var(X)^-1 Cov(X, psi).
     """
     shares = _mean_one(weights, len(covariates)) / len(covariates)
-    centred = covariates - shares @ covariates
-    spread = np.sqrt(shares @ centred**2)
+    centerd = covariates - shares @ covariates
+    spread = np.sqrt(shares @ centerd**2)
     varies = spread > 1e-12 * np.maximum(1.0, np.abs(covariates).max(axis=0))
     scale = np.where(varies, spread, 1.0)
-    standard = np.where(varies, centred / scale, 0.0)
+    standard = np.where(varies, centerd / scale, 0.0)
     variance = standard.T @ (shares[:, None] * standard)
     covariance = standard.T @ (shares[:, None] * pilot_scores)
     ridge = variance + penalty * np.eye(len(scale))
@@ -411,7 +411,7 @@ def influence_by_refit(
 
 
 def floored_shares(counts: Floats, floor: float) -> Floats:
-    """The p that maximise sum counts_l log p_l, with sum 1 and every p_l at least `floor`.
+    """The p that maximize sum counts_l log p_l, with sum 1 and every p_l at least `floor`.
 
     Shares below the floor are raised to it and the others share what is left in proportion, until none is
     below (water filling). For two answers this is the paper's plain clipping to [floor, 1 - floor].
@@ -532,7 +532,7 @@ def _bisect_rate(likelihoods: Floats, shares: Floats, tilt: float) -> float:
 
 
 def _follow_barrier(likelihoods: Floats, shares: Floats, slopes: Floats) -> Floats:
-    """The maximiser for more than two classes: Newton's method away from the edges, then ever nearer to them.
+    """The maximizer for more than two classes: Newton's method away from the edges, then ever nearer to them.
 
     A term barrier * sum log(rates) keeps the climb off the edges and is then shrunk to nothing, so that a
     rate whose place is at an edge ends there without having been stuck at it on the way. Moves are relative

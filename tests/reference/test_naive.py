@@ -138,7 +138,7 @@ class TestAnchoredEm:
         assert class_weights == pytest.approx([0.5, 0.5], abs=1e-8)
         assert answers == pytest.approx(one_labeler(0.75, 0.75), abs=1e-8)
 
-    def test_a_labeler_who_labelled_nothing_keeps_the_start(self) -> None:
+    def test_a_labeler_who_labeled_nothing_keeps_the_start(self) -> None:
         labels = np.hstack([THREE_OF_FOUR, np.full((8, 1), -1)])
         _, answers = naive.anchored_em(labels, GOLD, 2)
         assert answers[1] == pytest.approx(answers[0])
@@ -422,8 +422,8 @@ class TestHero2:
         _, answers = naive.anchored_em(labels, gold, 3)
         likelihoods = naive.class_likelihoods(labels, answers)
         pilot = naive.scores(likelihoods, naive.solve_rates(likelihoods))
-        centred = x - x.mean(axis=0)
-        gamma = np.linalg.solve(centred.T @ centred, centred.T @ pilot)
+        centerd = x - x.mean(axis=0)
+        gamma = np.linalg.solve(centerd.T @ centerd, centerd.T @ pilot)
         tilt = (x.mean(axis=0) - history_x.mean(axis=0)) @ gamma
         assert (rates > 0.01).all()
         assert naive.scores(likelihoods, rates).mean(axis=0) == pytest.approx(tilt, abs=1e-9)

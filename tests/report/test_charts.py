@@ -117,11 +117,11 @@ def test_png_needs_no_browser(every: dict[str, charts.Chart], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_colours_are_few_and_differ_in_lightness(kind: str, every: dict[str, charts.Chart]) -> None:
-    """What only colour tells is lost in print and on the colour-blind."""
+def test_colors_are_few_and_differ_in_lightness(kind: str, every: dict[str, charts.Chart]) -> None:
+    """What only color tells is lost in print and on the color-blind."""
     import re
 
-    used = {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}\b", every[kind].svg())}
+    used = {color.lower() for color in re.findall(r"#[0-9a-fA-F]{6}\b", every[kind].svg())}
     assert used <= {look.INK, look.QUIET, look.FAINT, look.ACCENT, look.GROUND}
 
 
@@ -246,9 +246,9 @@ def test_formulas_in_csv_are_text() -> None:
     [
         lambda chart, folder: chart.save(folder / "chart.gif"),
         lambda chart, folder: chart.save(folder / "absent" / "chart.svg"),
-        lambda _chart, _folder: charts.study(rows_of("exp2"), "colour"),
+        lambda _chart, _folder: charts.study(rows_of("exp2"), "color"),
         lambda _chart, _folder: charts.study(rows_of("exp2"), "rmse", "taste"),
-        lambda _chart, _folder: charts.real(rows_of("real_rounds"), "colour"),
+        lambda _chart, _folder: charts.real(rows_of("real_rounds"), "color"),
     ],
     ids=["ending", "folder", "number", "axis", "real"],
 )

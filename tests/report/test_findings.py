@@ -60,7 +60,7 @@ def test_what_the_interval_allows_for_is_settled() -> None:
 
 
 def test_every_action_is_a_sentence_and_every_doubt_a_code() -> None:
-    """A reader would be told half of what to do; a code that is misspelt would doubt nothing."""
+    """A reader would be told half of what to do; a code that is misspelled would doubt nothing."""
     assert [code for code, action in remedies.FINDINGS.items() if not action.endswith(".")] == []
     assert set(CATALOGUE) >= DOUBTS_INTERVAL
     assert "covariates" not in remedies.FINDINGS["F306"]

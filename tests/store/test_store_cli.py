@@ -153,8 +153,8 @@ def test_import_shows_first_and_changes_nothing() -> None:
     file = str(EXPORTS / "label_studio.json")
     told = strict(ask("import", file, "--dry-run", "--json"))
     assert told["import"]["labels"] == 34
-    assert told["import"]["dropped"] == {"a cancelled annotation": 1, "an annotation without an answer": 1}
-    assert "1: a cancelled annotation" in ask("import", file, "--dry-run")
+    assert told["import"]["dropped"] == {"a canceled annotation": 1, "an annotation without an answer": 1}
+    assert "1: a canceled annotation" in ask("import", file, "--dry-run")
     assert listed() == before
     assert "E206" in refused("import", file)
     done = strict(ask("import", file, "--round", "ls", "--question", "quality", "--json"))

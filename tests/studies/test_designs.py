@@ -113,7 +113,7 @@ class TestDraw:
         assert not np.array_equal(first.sensitivity, second.sensitivity)
 
     @pytest.mark.parametrize(("design", "share"), [(SMALL, 0.6**5), (LARGE, 0.6**10)])
-    def test_items_that_nobody_labelled_are_left_out(self, design: Design, share: float) -> None:
+    def test_items_that_nobody_labeled_are_left_out(self, design: Design, share: float) -> None:
         # A labeler is active with .4 on average, independently, so 7.8% of items have no label with five
         # labelers and .6% with ten. It varies between pools; the standard error over 400 pools is taken from
         # them.
@@ -172,7 +172,7 @@ class TestDraw:
                     assert (said == answer).mean() == pytest.approx(probability, abs=5 * error)
         active = (one.history_labels >= 0).mean(axis=0), (one.current_labels >= 0).mean(axis=0)
         assert active[0] == pytest.approx(active[1], abs=5 * np.sqrt(0.5 / 40_000))
-        # Leaving out the unlabelled raises the shares by no more than their .6% or so.
+        # Leaving out the unlabeled raises the shares by no more than their .6% or so.
         assert (active[0] > 0.19).all()
         assert (active[0] < 0.62).all()
 

@@ -508,7 +508,7 @@ def test_two_sides_without_ties() -> None:
     ids="/".join,
 )
 def test_usual_names_are_known(names: list[str]) -> None:
-    """Exports of common tools would need their classes spelt out."""
+    """Exports of common tools would need their classes spelled out."""
     made = duel(4)
     plain = hero.estimate_win_rate(*made.rounds(), method="hero1")
     named = hero.estimate_win_rate(*made.rounds(names), method="hero1")
@@ -569,7 +569,7 @@ def test_moderation_figures_hang_together() -> None:
 def flagged_rounds(
     seed: int, *, keep: tuple[float, float] = (1.0, 1.0), size: int = 600, weights: bool = False
 ) -> tuple[Round, Round, dict[str, float]]:
-    """A moderated round, of which the shares `keep` (unflagged, flagged) were labelled, and its true figures."""
+    """A moderated round, of which the shares `keep` (unflagged, flagged) were labeled, and its true figures."""
     rng = np.random.default_rng([seed, 41])
     prevalence, hit, false = 0.3, 0.8, 0.15
     answers = binary_answers(rng.uniform(0.75, 0.9, 5), rng.uniform(0.8, 0.95, 5))
@@ -599,7 +599,7 @@ UNEQUAL = {"keep": (0.25, 1.0), "size": 1000}
 
 @cache
 def moderated(weights: bool) -> dict[str, list[Estimate]]:
-    """Figures of many rounds in which unflagged items were labelled four times more rarely."""
+    """Figures of many rounds in which unflagged items were labeled four times more rarely."""
     made = [flagged_rounds(seed, weights=weights, **UNEQUAL) for seed in range(60 if weights else 12)]
     found = [hero.estimate_moderation(current, history, **FLAG) for current, history, _ in made]
     return {name: [one[name] for one in found] for name in found[0]}
@@ -688,8 +688,8 @@ def test_flags_related_to_a_covariate_are_no_shift() -> None:
     assert "F403" not in codes(found)
 
 
-def test_flagged_items_that_only_strangers_labelled() -> None:
-    """Flagged items labelled by a new team alone would end in a numerical error instead of a message."""
+def test_flagged_items_that_only_strangers_labeled() -> None:
+    """Flagged items labeled by a new team alone would end in a numerical error instead of a message."""
     current, history, _ = flagged_rounds(3)
     labels = np.hstack([labels_of(current), np.full((current.n_items, 1), -1)])
     flags = current.flags("flagged")

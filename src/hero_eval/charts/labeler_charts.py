@@ -87,9 +87,9 @@ def _wilson(right: float, of: float, z: float) -> tuple[float, float, float]:
     if of <= 0:
         return math.nan, math.nan, math.nan
     share = right / of
-    centre = (share + z**2 / (2 * of)) / (1 + z**2 / of)
+    center = (share + z**2 / (2 * of)) / (1 + z**2 / of)
     reach = z * math.sqrt(share * (1 - share) / of + z**2 / (4 * of**2)) / (1 + z**2 / of)
-    return share, max(centre - reach, 0.0), min(centre + reach, 1.0)
+    return share, max(center - reach, 0.0), min(center + reach, 1.0)
 
 
 def _logit_ends(value: float, error: float, met: float, z: float) -> tuple[float, float, float]:
@@ -97,8 +97,8 @@ def _logit_ends(value: float, error: float, met: float, z: float) -> tuple[float
     if not (0.0 < value < 1.0 and math.isfinite(error)):
         _, low, high = _wilson(met if value > 0.5 else 0.0, met, z)
         return value, low, high
-    centre, reach = special.logit(value), z * error / (value * (1 - value))
-    return value, float(special.expit(centre - reach)), float(special.expit(centre + reach))
+    center, reach = special.logit(value), z * error / (value * (1 - value))
+    return value, float(special.expit(center - reach)), float(special.expit(center + reach))
 
 
 def _most_labels(columns: dict[str, list[Any]], result: Reliability) -> list[int]:
@@ -144,7 +144,7 @@ def pool_shift(rounds: Sequence[Round]) -> Chart:
     )
     title = _moved(columns, rounds)
     drawn = titled(
-        alt.layer(spans, dots), title, "Who labelled how much, round by round", width=WIDTH, height={"step": 22}
+        alt.layer(spans, dots), title, "Who labeled how much, round by round", width=WIDTH, height={"step": 22}
     )
     return Chart(title, columns, drawn)
 
@@ -172,7 +172,7 @@ def _largest(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 def _moved(columns: dict[str, list[Any]], rounds: Sequence[Round]) -> str:
     if len(rounds) < 2:
-        return f"{phrasing.count(len(rounds[0].labelers), 'labeler')} labelled {short(rounds[0].name)}"
+        return f"{phrasing.count(len(rounds[0].labelers), 'labeler')} labeled {short(rounds[0].name)}"
     last, first = rounds[-1].name, rounds[-2].name
     shares: dict[str, dict[str, float]] = {first: {}, last: {}}
     for name, one, share in zip(columns["labeler"], columns["round"], columns["share"], strict=True):

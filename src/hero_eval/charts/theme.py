@@ -1,7 +1,7 @@
-"""What every chart shares: its data as a frame, its picture as SVG or PNG, and a look that needs no colour.
+"""What every chart shares: its data as a frame, its picture as SVG or PNG, and a look that needs no color.
 
 Things are told apart by place, shape and dashes; the one accent is a blue that differs from the ink in lightness too.
-The few colours are fixed, so that a page can swap them for its dark ones by matching them in the SVG.
+The few colors are fixed, so that a page can swap them for its dark ones by matching them in the SVG.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def known(numbers: Sequence[float | None]) -> list[float]:
 
 
 def shaped(names: Sequence[str]) -> tuple[Any, Any]:
-    """Shape and dash scales that tell names apart without colour."""
+    """Shape and dash scales that tell names apart without color."""
     alt = altair()
     domain = list(dict.fromkeys(drawn_name(name) for name in names))
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(domain))]

@@ -111,7 +111,7 @@ def _page(example: Example) -> Page:
 def _story(example: Example) -> str:
     now, past = example.current, example.history
     return (
-        f"A team makes 3D assets from {now.n_items} prompts. Its older version was labelled by {len(past.labelers)} "
+        f"A team makes 3D assets from {now.n_items} prompts. Its older version was labeled by {len(past.labelers)} "
         f"vendors and an expert checked {past.n_gold} assets (history); the new version has only the labels of "
         f"{len(now.labelers)} vendors (current). What share of it is defective?"
     )

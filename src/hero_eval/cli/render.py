@@ -1,4 +1,4 @@
-"""A page on the terminal. It lays out and colours what it is given, and computes nothing."""
+"""A page on the terminal. It lays out and colors what it is given, and computes nothing."""
 
 from __future__ import annotations
 

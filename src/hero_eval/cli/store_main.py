@@ -96,7 +96,7 @@ def import_(
         typer.Option(
             "--labeler-columns",
             metavar="A,B,...",
-            help="The columns of a wide table that are labelers; without it they are recognised.",
+            help="The columns of a wide table that are labelers; without it they are recognized.",
             show_default=False,
         ),
     ] = None,

@@ -48,8 +48,8 @@ def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Flo
     seen = ~np.isnan(columns)
     observed = seen.sum(axis=0).astype(float)
     filled = np.where(seen, columns, 0.0)
-    centre = filled.sum(axis=0) / np.maximum(observed, 1.0)
-    away = np.where(seen, columns - centre, 0.0)
+    center = filled.sum(axis=0) / np.maximum(observed, 1.0)
+    away = np.where(seen, columns - center, 0.0)
     reach = np.abs(away).max(axis=0, initial=0.0)
     scale = np.where(reach > 0, reach, 1.0)
     flags, values = seen.astype(float), away / scale
@@ -60,7 +60,7 @@ def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Flo
     both = np.concatenate([flags, values], axis=1)
     moments = Moments(
         names=names,
-        centre=centre,
+        center=center,
         scale=scale,
         seen=by_row(flags, weight),
         sums=by_row(values, weight),

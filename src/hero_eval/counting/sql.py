@@ -45,8 +45,8 @@ class Sums:
         self.heaviest = facts["w_max"] if weighted else 1.0
         mean, low, high = (np.array([facts[f"x{j}_{of}"] for j in range(self.n)]) for of in ("mean", "min", "max"))
         # rounded, so that the last bits of an average do not show
-        self.centre = np.nan_to_num(mean).astype(np.float32).astype(np.float64)
-        reach = np.maximum(np.abs(high - self.centre), np.abs(low - self.centre))
+        self.center = np.nan_to_num(mean).astype(np.float32).astype(np.float64)
+        reach = np.maximum(np.abs(high - self.center), np.abs(low - self.center))
         self.scale = np.where(np.nan_to_num(reach) > 0, reach * 1.0000001, 1.0)
         self.observed = np.array([facts[f"x{j}_n"] for j in range(self.n)])
         self.largest = np.nan_to_num(np.maximum(np.abs(low), np.abs(high)))
@@ -56,7 +56,7 @@ class Sums:
 
     def value(self, j: int) -> str:
         """y, which lies between -1 and 1."""
-        shifted = f"(x{j} - {literal(self.centre[j])}) / {literal(self.scale[j])}"
+        shifted = f"(x{j} - {literal(self.center[j])}) / {literal(self.scale[j])}"
         return f"CASE WHEN x{j} IS NULL THEN 0e0 ELSE {shifted} END"
 
     def _weighings(self) -> list[tuple[str, str, float]]:
@@ -102,7 +102,7 @@ class Sums:
 
         return Moments(
             names=tuple(names),
-            centre=self.centre,
+            center=self.center,
             scale=self.scale,
             seen=rows("s", ""),
             sums=rows("y", ""),

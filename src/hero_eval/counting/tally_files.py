@@ -30,7 +30,7 @@ from hero_eval.round import Round
 
 _VERSION = 1
 _ROWWISE = ("seen", "sums", "seen_sq", "sums_sq")
-_WHOLE = ("centre", "scale", "products", "products_sq", "observed", "largest")
+_WHOLE = ("center", "scale", "products", "products_sq", "observed", "largest")
 
 
 def save_counts(

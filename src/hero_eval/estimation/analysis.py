@@ -70,7 +70,7 @@ class Analysis:
             target,
             what,
             value,
-            centre=float(contrast @ fit.inside),
+            center=float(contrast @ fit.inside),
             influence=influence,
             bounds=bounds,
             n_items=current.n_items,
@@ -100,7 +100,7 @@ class Analysis:
         what: str,
         value: float,
         *,
-        centre: float,
+        center: float,
         influence: Influence,
         n_items: int,
         fit: Fit,
@@ -126,7 +126,7 @@ class Analysis:
         if math.isnan(value) or (knows_nothing(question) and kind != "paper" and not told):
             curve = Flat(bounds)
         if curve is None or (floor > 0 and isinstance(curve, Resampled)):
-            middle = value if kind == "paper" else centre
+            middle = value if kind == "paper" else center
             plain = self._by_influences(value, middle, influence, n_items, kind, bounds, logit, floor)
             curve = plain if curve is None else LessSure(curve, plain, bounds)
         return Estimate(
@@ -140,7 +140,7 @@ class Analysis:
             level=question.options.level,
             interval_kind=kind,
             bounds=bounds,
-            centre=centre,
+            center=center,
             influence=influence,
             curve=curve,
             why=question.why,

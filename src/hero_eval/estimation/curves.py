@@ -45,9 +45,9 @@ class Flat:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal (t, with finite `df`) around `centre`, on the logit scale of the bounds, or plain and cut at them."""
+    """Normal (t, with finite `df`) around `center`, on the logit scale of the bounds, or plain and cut at them."""
 
-    centre: float
+    center: float
     error: float
     bounds: tuple[float, float]
     logit: bool = True
@@ -55,14 +55,14 @@ class Normal:
 
     def _share(self) -> float:
         low, high = self.bounds
-        return (self.centre - low) / (high - low) if self.logit else math.nan
+        return (self.center - low) / (high - low) if self.logit else math.nan
 
     def quantile(self, p: float) -> float:
         low, high = self.bounds
         z = standard_quantile(p, self.df)
         share = self._share()
         if not 0.0 < share < 1.0:
-            return min(max(self.centre + z * self.error, low), high)
+            return min(max(self.center + z * self.error, low), high)
         slope = (high - low) * share * (1 - share)
         return low + (high - low) * float(special.expit(special.logit(share) + z * self.error / slope))
 
@@ -70,7 +70,7 @@ class Normal:
         low, high = self.bounds
         if x <= low or x >= high:
             return 0.0 if x <= low else 1.0
-        share, gap = self._share(), x - self.centre
+        share, gap = self._share(), x - self.center
         if 0.0 < share < 1.0:
             slope = (high - low) * share * (1 - share)
             gap = float(special.logit((x - low) / (high - low)) - special.logit(share)) * slope
@@ -305,7 +305,7 @@ def drifting(
     weights: Floats,
     *,
     middle: float,
-    centre: float,
+    center: float,
     noise: float,
     df: float,
     bounds: tuple[float, float],
@@ -315,18 +315,18 @@ def drifting(
 
     All on the logit scale. `where[m]` are the places at which the quantity may lie, all equally probable, if the drift
     has the m-th size, which it has with probability `weights[m]`. The whole is moved so that `middle`, where it lies
-    without drift, comes to `centre`.
+    without drift, comes to `center`.
     """
     error = math.sqrt(max(noise, 1e-12))
     mass = _binned(where.ravel(), np.repeat(weights / where.shape[1], where.shape[1]))
     gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
     blur = special.ndtr(gap) if math.isinf(df) else special.stdtr(df, gap)
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
-    return GridCurve(_GRID + (centre - middle), shares / shares[-1], bounds, n_items)
+    return GridCurve(_GRID + (center - middle), shares / shares[-1], bounds, n_items)
 
 
 def _binned(where: Floats, weights: Floats) -> Floats:
-    """The weights laid on the grid's points, each shared by its two neighbours."""
+    """The weights laid on the grid's points, each shared by its two neighbors."""
     place = np.clip((where - _GRID[0]) / (_GRID[1] - _GRID[0]), 0.0, len(_GRID) - 1.001)
     left = place.astype(np.int64)
     share = place - left

@@ -51,7 +51,7 @@ def _the_other(shown: Estimate, what: str) -> Estimate:
         target="class rate",
         what=what,
         value=1.0 - shown.value,
-        centre=1.0 - shown.centre,
+        center=1.0 - shown.center,
         influence=shown.influence * -1.0,
         curve=Mirrored(shown.curve, 1.0),
     )

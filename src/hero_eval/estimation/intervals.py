@@ -34,10 +34,10 @@ _DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
 
 
-def edge_floor(centre: float, bounds: tuple[float, float], n_items: float) -> float:
+def edge_floor(center: float, bounds: tuple[float, float], n_items: float) -> float:
     """Nobody is surer of a rate on the edge than by having seen this many items outright."""
     span = bounds[1] - bounds[0]
-    share = min(max((centre - bounds[0]) / span, 0.0), 1.0)
+    share = min(max((center - bounds[0]) / span, 0.0), 1.0)
     return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
 
 
@@ -195,7 +195,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
         where,
         between.drift.weights,
         middle=shifted(0.0),
-        centre=place(fit.inside),
+        center=place(fit.inside),
         noise=noise,
         df=question.df,
         bounds=(least, most),

@@ -55,7 +55,7 @@ def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
         "difference",
         f"difference in {one.what}",
         value,
-        centre=one.centre - other.centre,
+        center=one.center - other.center,
         influence=influence,
         kind=kind,
         curve=curve,
@@ -150,7 +150,7 @@ def _lacks_gold(question: Question) -> bool:
 
 def _floor(one: Estimate, other: Estimate) -> float:
     """The least standard error of a difference of which a side lies on the edge."""
-    return math.hypot(*(edge_floor(side.centre, side.bounds, side.n_items) for side in (one, other)))
+    return math.hypot(*(edge_floor(side.center, side.bounds, side.n_items) for side in (one, other)))
 
 
 def _pairing(question: Question) -> list[Finding]:
@@ -159,7 +159,7 @@ def _pairing(question: Question) -> list[Finding]:
     alone = len(first) + len(second) - 2 * len(both)
     if not alone:
         return []
-    message = f"{len(both)} items are labelled for both models and paired; {alone} for one model only"
+    message = f"{len(both)} items are labeled for both models and paired; {alone} for one model only"
     return [Finding("F106", message, {"paired": len(both), "unpaired": alone})]
 
 

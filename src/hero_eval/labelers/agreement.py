@@ -20,7 +20,7 @@ LEAST_SHARED = 20
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Two labelers on the items that both labelled: the share of equal answers, and what the fit predicts for it."""
+    """Two labelers on the items that both labeled: the share of equal answers, and what the fit predicts for it."""
 
     first: str
     second: str

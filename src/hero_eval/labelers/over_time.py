@@ -127,8 +127,8 @@ def _point(name: str, row: Mapping[str, Any], share: str, z: float) -> Point:
     low, high = math.nan, math.nan
     scaled = _logit_error(value, error)
     if math.isfinite(scaled):
-        centre = _logit(value)
-        low, high = (1.0 / (1.0 + math.exp(-(centre + side * z * scaled))) for side in (-1.0, 1.0))
+        center = _logit(value)
+        low, high = (1.0 / (1.0 + math.exp(-(center + side * z * scaled))) for side in (-1.0, 1.0))
     return Point(row["labeler"], name, share, row["labels"], row["gold"], value, error, low, high)
 
 
@@ -149,10 +149,10 @@ def _drifts(points: Sequence[Point]) -> tuple[Drift, ...]:
         own = [one for one in points if (one.labeler, one.what) == (labeler, what) and math.isfinite(one.low)]
         if len(own) < 2:
             continue
-        centres = np.array([_logit(one.value) for one in own])
+        centers = np.array([_logit(one.value) for one in own])
         weights = np.array([_logit_error(one.value, one.std_error) for one in own]) ** -2.0
-        mean = float(weights @ centres / weights.sum())
-        spread = float(weights @ (centres - mean) ** 2)
+        mean = float(weights @ centers / weights.sum())
+        spread = float(weights @ (centers - mean) ** 2)
         tested.append((labeler, what, own, float(stats.chi2.sf(spread, len(own) - 1))))
     corrected = _holm([p for *_, p in tested])
     return tuple(

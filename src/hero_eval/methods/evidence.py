@@ -275,7 +275,7 @@ def known_labels(material: Material, reliability: Reliability) -> tuple[Counted,
     lost = known.items_set_aside
     message = (
         f"{known.labels_set_aside} labels by {len(unknown)} labelers that history never saw were set aside "
-        f"({name_some(unknown)}), and {lost} items that only they labelled"
+        f"({name_some(unknown)}), and {lost} items that only they labeled"
     )
     data = {"labelers": unknown, "labels": known.labels_set_aside, "items": lost}
     return known, (Finding("F104", message, data),)

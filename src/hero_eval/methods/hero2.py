@@ -89,7 +89,7 @@ def _penalty(evidence: CovariateEvidence) -> float | None:
 
 
 def _ready(evidence: CovariateEvidence) -> Covariates | SummedCovariates:
-    """Centred, scaled and cleaned covariates of both rounds."""
+    """Centerd, scaled and cleaned covariates of both rounds."""
     columns, counted, drop_collinear = evidence.columns, evidence.counted, _penalty(evidence) == 0.0
     if counted is not None:
         return prepare_sums(counted.current, counted.history, evidence.current, drop_collinear=drop_collinear)

@@ -49,8 +49,8 @@ class Influences:
 def item_influences(pulls: Pulls, now: Patterns, past: Patterns, covariates: Covariates) -> Influences:
     """(n, K-1) of current and (N, K-1) of history."""
     row, weight = now.row_of_item, now.item_weight[:, None]
-    centred = covariates.current - covariates.mean
-    a, b = (centred @ pulls.toward)[:, None], centred @ pulls.gamma
+    centerd = covariates.current - covariates.mean
+    a, b = (centerd @ pulls.toward)[:, None], centerd @ pulls.gamma
     quadratic = pulls.constant[row] - pulls.target[row] * a + (a - 1.0) * b
     by_mean = past.item_weight[:, None] * (covariates.history @ pulls.by_mean)
     return Influences(

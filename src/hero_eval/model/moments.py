@@ -1,7 +1,7 @@
 """Covariates by answer pattern: sums, and sums of their products, which is all that the control variate needs of them.
 
-An item's covariate j enters as two numbers: s_j, 1 if it was observed and 0 if not, and y_j = (x_j - centre_j) /
-scale_j, 0 if it was not observed. Any other centre is then a matter of arithmetic: y' = y + shift * s.
+An item's covariate j enters as two numbers: s_j, 1 if it was observed and 0 if not, and y_j = (x_j - center_j) /
+scale_j, 0 if it was not observed. Any other center is then a matter of arithmetic: y' = y + shift * s.
 Shapes: P rows, d covariates; products are of (s_1 .. s_d, y_1 .. y_d).
 """
 
@@ -24,7 +24,7 @@ class Moments:
     """
 
     names: tuple[str, ...]
-    centre: Floats
+    center: Floats
     scale: Floats
     seen: Floats
     sums: Floats
@@ -39,7 +39,7 @@ class Moments:
     def means(self) -> Floats:
         """(d,) means of the values seen."""
         middle: Floats = self.sums.sum(axis=0) / np.maximum(self.seen.sum(axis=0), 1e-300)
-        return self.centre + self.scale * middle
+        return self.center + self.scale * middle
 
     @property
     def mean_variances(self) -> Floats:
@@ -48,17 +48,17 @@ class Moments:
         out: Floats = squares * (self.scale / np.maximum(self.seen.sum(axis=0), 1e-300)) ** 2
         return out
 
-    def moved(self, centre: Floats, scale: Floats) -> Moments:
-        """The same items, measured from another centre in another unit."""
+    def moved(self, center: Floats, scale: Floats) -> Moments:
+        """The same items, measured from another center in another unit."""
         stretch = self.scale / scale
-        shift = (self.centre - centre) / scale
+        shift = (self.center - center) / scale
         n = len(self.names)
         turn = np.eye(2 * n)
         turn[n:, n:] = np.diag(stretch)
         turn[n:, :n] = np.diag(shift)
         return replace(
             self,
-            centre=centre,
+            center=center,
             scale=scale,
             sums=self.sums * stretch + self.seen * shift,
             sums_sq=self.sums_sq * stretch + self.seen_sq * shift,
@@ -72,7 +72,7 @@ class Moments:
         both = [*take, *(len(self.names) + j for j in take)]
         return Moments(
             names=names,
-            centre=self.centre[take],
+            center=self.center[take],
             scale=self.scale[take],
             seen=self.seen[:, take],
             sums=self.sums[:, take],
@@ -131,7 +131,7 @@ def features(forms: Floats) -> Floats:
 def add_moments(several: Sequence[Moments], rows: Sequence[Ints], n_rows: int) -> Moments:
     """Moments of several sources as one; `rows` says where each source's rows go."""
     first = several[0]
-    alike = [one.moved(first.centre, first.scale) for one in several]
+    alike = [one.moved(first.center, first.scale) for one in several]
 
     def rowwise(name: str) -> Floats:
         columns = [
@@ -146,7 +146,7 @@ def add_moments(several: Sequence[Moments], rows: Sequence[Ints], n_rows: int) -
 
     return Moments(
         names=first.names,
-        centre=first.centre,
+        center=first.center,
         scale=first.scale,
         **{name: rowwise(name) for name in ("seen", "sums", "seen_sq", "sums_sq")},
         **{name: whole(name) for name in ("products", "products_sq", "observed")},

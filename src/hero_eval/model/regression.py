@@ -131,9 +131,9 @@ def prepare(
     filled = np.where(current_seen, current - means, 0.0)
     total = current_weight.sum()
     mean = current_weight @ filled / total
-    centred = filled - mean
-    variance = (centred * current_weight[:, None]).T @ centred / total
-    scale = np.sqrt(current_weight @ centred**2 / total)
+    centerd = filled - mean
+    variance = (centerd * current_weight[:, None]).T @ centerd / total
+    scale = np.sqrt(current_weight @ centerd**2 / total)
     size = np.abs(np.where(current_seen, current, 0.0)).max(axis=0, initial=0.0)
     columns = _choose(variance, scale, size, absent, common_scale, drop_collinear)
     kept, scale = columns.kept, columns.scale
@@ -190,7 +190,7 @@ def prepare_sums(here: Moments, there: Moments, patterns: Patterns, *, drop_coll
     # Where no value is missing, centring takes the distance away again: left in, a large one would cost digits.
     gap = np.where(here.observed < patterns.n_items, distance, 0.0)
     offset = gap * seen / total
-    on = np.concatenate([np.diag(gap - (here.means - here.centre) / here.scale), np.eye(len(gap))], axis=1)
+    on = np.concatenate([np.diag(gap - (here.means - here.center) / here.scale), np.eye(len(gap))], axis=1)
     variance = on @ here.products @ on.T / total - np.outer(offset, offset)
     scale = np.sqrt(np.maximum(np.diag(variance), 0.0))
     columns = _choose(variance, scale, here.largest / here.scale, absent, np.zeros_like(absent), drop_collinear)

@@ -240,16 +240,16 @@ def _rows_that_came(sources: InputTables, options: ReadOptions, about: About) ->
         remedy = "Add its labels first, or with them."
         raise wrong("E403", f"{what} came for round {about.name!r}, which the store does not have. {remedy}")
     _check_columns(sources, options)
-    read, labelled = None, packing.no_rows()
+    read, labeled = None, packing.no_rows()
     rest = replace(sources, gold=None) if apart else sources
     if sources.labels is not None:
         # A late part need not hold every answer; the whole round is held against the positive class.
         read = parse_round(rest, options if about.old is None else replace(options, positive=None))
-        labelled = packing.rows_of_contents(read)
+        labeled = packing.rows_of_contents(read)
     aside = packing.rows_aside(rest, options, read)
     if apart:
         aside = replace(aside, gold=packing.rows_aside(replace(sources, items=None), options, None).gold)
-    rows = packing.put_together([labelled, aside], f"round {about.name!r}")
+    rows = packing.put_together([labeled, aside], f"round {about.name!r}")
     known = packing.gold_sources(sources, options, about.gold_source)
     return replace(rows, gold=packing.with_sources(rows.gold, known)), read
 

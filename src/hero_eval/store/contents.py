@@ -1,6 +1,6 @@
 """A round's tables on their way into the store and back.
 
-What is stored is what reading found: labels and gold in canonical spelling, and every item that was listed, labelled or
+What is stored is what reading found: labels and gold in canonical spelling, and every item that was listed, labeled or
 not, so that late labels find its covariates. Item columns differ from round to round, so they lie in two maps, numbers
 and texts, with their names and types in the log.
 """
@@ -49,7 +49,7 @@ def no_rows() -> StoredRows:
 
 
 def rows_of_contents(contents: Contents) -> StoredRows:
-    """The labelled items of a round that was read."""
+    """The labeled items of a round that was read."""
     import pyarrow as pa
 
     if contents.label_score is not None:
@@ -84,7 +84,7 @@ def rows_aside(sources: InputTables, options: ReadOptions, contents: Contents | 
     import pyarrow as pa
 
     none = no_rows()
-    labelled = pa.array([] if contents is None else contents.item_ids, pa.large_string())
+    labeled = pa.array([] if contents is None else contents.item_ids, pa.large_string())
     parts: dict[str, Any] = {"gold": none.gold, "items": none.items}
     for name in ("gold", "items"):
         source = getattr(sources, name)
@@ -92,7 +92,7 @@ def rows_aside(sources: InputTables, options: ReadOptions, contents: Contents | 
             continue
         named = rename(source, NEEDED[name], options.columns)
         ids = _id_column(named.columns["item"])
-        away = np.flatnonzero(ids.is_valid().to_numpy(zero_copy_only=False) & _absent(ids, labelled))
+        away = np.flatnonzero(ids.is_valid().to_numpy(zero_copy_only=False) & _absent(ids, labeled))
         columns = {"item": ids.take(pa.array(away)).cast(pa.string())}
         if name == "gold":
             values = encode_answers(named.columns["gold"], frozenset(options.class_texts), options.missing)

@@ -251,7 +251,7 @@ class Stock:
         return gold
 
     def _described(self, entry: Entry, codes: Codes, items: Ints) -> tuple[Any, dict[str, Any]]:
-        """Weight and columns of the labelled items."""
+        """Weight and columns of the labeled items."""
         table = self._items(entry)
         if not table.num_rows:
             return None, {}
@@ -318,7 +318,7 @@ class Codes:
         self._maps: dict[tuple[str, tuple[str, ...]], Ints] = {}
 
     def ranks(self, column: Any) -> Ints:
-        """Places among all labelled items; -1 for an item without labels."""
+        """Places among all labeled items; -1 for an item without labels."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

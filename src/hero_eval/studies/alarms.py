@@ -170,8 +170,8 @@ def _items(
     hidden = np.sqrt(situation.together) * common + np.sqrt(1 - situation.together) * own
     labels = (truth[:, None] ^ (hidden < ndtri(error_rate))).astype(np.int8)
     labels[rng.random(labels.shape) >= activity] = -1
-    labelled = (labels >= 0).any(axis=1)
-    return labels[labelled], truth[labelled].astype(np.int8), x[labelled]
+    labeled = (labels >= 0).any(axis=1)
+    return labels[labeled], truth[labeled].astype(np.int8), x[labeled]
 
 
 def _gold_odds(design: Design, situation: Situation, labels: NDArray[np.int8], x: Floats) -> Floats:

@@ -92,7 +92,7 @@ class _Pool:
     activity: Floats
 
     def label(self, truth: NDArray[Any], rng: np.random.Generator) -> Answers:
-        """(n, J); an item that nobody labelled is labelled by the first."""
+        """(n, J); an item that nobody labeled is labeled by the first."""
         levels = self.answers[:, truth].cumsum(axis=2).transpose(1, 0, 2)
         said = (rng.random((len(truth), len(self.activity), 1)) > levels).sum(axis=2)
         said = np.minimum(said, self.answers.shape[1] - 1)

@@ -50,7 +50,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Draw:
-    """One replication. Items that nobody labelled are left out, so the sizes fall below the design's.
+    """One replication. Items that nobody labeled are left out, so the sizes fall below the design's.
 
     Labels and gold are 0 or 1, with -1 for none. By chance gold may be missing altogether or show one class
     only.
@@ -67,7 +67,7 @@ class Draw:
 
 
 def draw(design: Design, rng: np.random.Generator) -> Draw:
-    """A new pool of labelers, and a history and a current round labelled by it."""
+    """A new pool of labelers, and a history and a current round labeled by it."""
     sensitivity = _beta(design.sensitivity_mean, design, rng)
     specificity = _beta(design.specificity_mean, design, rng)
     activity = rng.uniform(design.labeling_low, design.labeling_high, design.n_labelers)
@@ -78,8 +78,8 @@ def draw(design: Design, rng: np.random.Generator) -> Draw:
         says_positive = np.where(truth[:, None], sensitivity, 1.0 - specificity)
         labels = (rng.random((count, design.n_labelers)) < says_positive).astype(np.int8)
         labels[rng.random((count, design.n_labelers)) >= activity] = -1
-        labelled = (labels >= 0).any(axis=1)
-        return labels[labelled], truth[labelled].astype(np.int8), x[labelled, None]
+        labeled = (labels >= 0).any(axis=1)
+        return labels[labeled], truth[labeled].astype(np.int8), x[labeled, None]
 
     history_labels, history_truth, history_x = items(design.n_history)
     revealed = rng.random(len(history_truth)) < design.gold_rate

@@ -261,8 +261,8 @@ def _outcome(fit: Fit) -> Floats:
     return np.array([value, *ours, *papers])
 
 
-def _interval(centre: float, error: float, *, logit: bool) -> tuple[float, float]:
-    curve = Normal(centre, error, (0.0, 1.0), logit) if np.isfinite(error) else Flat((0.0, 1.0))
+def _interval(center: float, error: float, *, logit: bool) -> tuple[float, float]:
+    curve = Normal(center, error, (0.0, 1.0), logit) if np.isfinite(error) else Flat((0.0, 1.0))
     return curve.quantile((1 - LEVEL) / 2), curve.quantile((1 + LEVEL) / 2)
 
 

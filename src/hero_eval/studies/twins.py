@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Twin:
-    """A population of N prompts that was labelled in two rounds; prompt i is row i of both.
+    """A population of N prompts that was labeled in two rounds; prompt i is row i of both.
 
     The truth is known for every row: a study reveals `gold_rate` of history's (see `reveal`) and keeps the
     current one to measure errors with. Labels are -1 where there is none; a missing verdict of the judge is
@@ -119,7 +119,7 @@ _SAFETY_LABELERS = (
 
 
 def safety_twin(rng: np.random.Generator) -> Twin:
-    """2,046 prompts labelled for violence (history) and for dangerous goods (current) by eleven labelers.
+    """2,046 prompts labeled for violence (history) and for dangerous goods (current) by eleven labelers.
 
     Some words of a prompt raise the risk of one dimension, some of both. A labeler is as reliable in one
     dimension as in the other, and each asset has four to seven labelers.
@@ -228,7 +228,7 @@ def _asset_prompts(count: int, rng: np.random.Generator) -> tuple[list[str], Flo
 _MOODS = (
     ("a cheerful", -0.6, -0.3), ("a bloody", 2.6, 0.3), ("a quiet", -0.4, -0.2), ("an abandoned", 0.2, 0.2),
     ("a realistic", 0.5, 0.6), ("a plush", -1.2, -1.0), ("a menacing", 1.5, 0.7), ("a homemade", 0.2, 1.8),
-    ("a colourful", -0.5, -0.3), ("a wounded", 2.2, -0.1), ("a smuggled", 0.2, 2.0), ("a small", 0.0, 0.0),
+    ("a colorful", -0.5, -0.3), ("a wounded", 2.2, -0.1), ("a smuggled", 0.2, 2.0), ("a small", 0.0, 0.0),
     ("an old", 0.0, 0.1), ("a burning", 1.1, 0.9),
 )  # fmt: skip
 _SUBJECTS = (

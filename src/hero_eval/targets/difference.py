@@ -147,7 +147,7 @@ def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:
         n_items=difference.n_items // 2,
         n_gold=difference.n_gold - difference.n_gold_current // 2,
         n_gold_current=difference.n_gold_current // 2,
-        centre=0.0,
+        center=0.0,
         influence=Influence((Part("current", np.zeros(1)),)),
         curve=Normal(0.0, 0.0, difference.bounds, logit=False),
         least_error=0.0,

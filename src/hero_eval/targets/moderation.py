@@ -108,7 +108,7 @@ class _Group:
     """The flagged or the unflagged items: their rate, and its influence; None if there are none."""
 
     rate: float
-    centre: float
+    center: float
     influence: Influence
     fit: Fit
     n_items: int
@@ -235,7 +235,7 @@ def _group(analysis: Analysis, at: int, contrast: Floats) -> _Group:
     unknown = bool(np.isnan(fit.current).any())
     return _Group(
         rate=math.nan if unknown else float(contrast @ fit.rates),
-        centre=float(contrast @ fit.inside),
+        center=float(contrast @ fit.inside),
         influence=analysis.question.influence(fit, here, contrast),
         fit=fit,
         n_items=here.n_items,
@@ -284,10 +284,10 @@ def _assemble(
     yes, no = made.get(True), made.get(False)
     unknown = any(math.isnan(group.rate) for group in made.values())
     rates = [math.nan if group is None else group.rate for group in (yes, no)]
-    inner = [math.nan if group is None else group.centre for group in (yes, no)]
+    inner = [math.nan if group is None else group.center for group in (yes, no)]
     values = _quantities(np.array(share), *(np.array(rate) for rate in rates))
     n_items = sum(group.n_items for group in made.values())
-    centres = {
+    centers = {
         name: float(value) for name, value in _quantities(np.array(share), *(np.array(c) for c in inner)).items()
     }
     if unknown:
@@ -300,8 +300,8 @@ def _assemble(
     fits = [group.fit for group in made.values()]
     kind, remark = interval_kind(analysis.question, fits, analysis.question.currents, linear=False)
     findings = unique([*found, *remark])
-    pulls = _influences(share, share_influence, yes, no, centres)
-    floors = _floors(centres, n_items, one_sided=share in (0.0, 1.0), on_edge=any(fit.on_edge for fit in fits))
+    pulls = _influences(share, share_influence, yes, no, centers)
+    floors = _floors(centers, n_items, one_sided=share in (0.0, 1.0), on_edge=any(fit.on_edge for fit in fits))
     drawn = _replicated(analysis, made, contrast) if kind == "bootstrap" else {}
 
     def finish(what: str) -> Estimate:
@@ -311,7 +311,7 @@ def _assemble(
             "moderation",
             what,
             value,
-            centre=centres[what],
+            center=centers[what],
             influence=influence,
             n_items=n_items,
             fit=fits[0],
@@ -324,45 +324,45 @@ def _assemble(
     return Moderation(*(finish(what) for what in ("prevalence", "precision", "recall", "F1", "flagged share")))
 
 
-def _floors(centres: dict[str, float], n_items: int, *, one_sided: bool, on_edge: bool) -> dict[str, float]:
+def _floors(centers: dict[str, float], n_items: int, *, one_sided: bool, on_edge: bool) -> dict[str, float]:
     """Least standard errors, by the number of items that each share is a share of, where a share lies on an edge.
 
     With all or no items flagged the sample says as much of the flagged share, and of recall, as so many tosses would.
     """
-    of = {"flagged share": float(n_items), "recall": max(n_items * centres["prevalence"], 1.0)}
-    of |= {"prevalence": float(n_items), "precision": n_items * centres["flagged share"]}
-    of["F1"] = n_items * (centres["flagged share"] + centres["prevalence"]) / 2
+    of = {"flagged share": float(n_items), "recall": max(n_items * centers["prevalence"], 1.0)}
+    of |= {"prevalence": float(n_items), "precision": n_items * centers["flagged share"]}
+    of["F1"] = n_items * (centers["flagged share"] + centers["prevalence"]) / 2
     wanted = (["flagged share", "recall"] if one_sided else []) + (
         ["prevalence", "precision", "recall", "F1"] if on_edge else []
     )
     out = {}
     for name in wanted:
-        inside = (of[name] * centres[name] + 0.5) / (of[name] + 1.0)
+        inside = (of[name] * centers[name] + 0.5) / (of[name] + 1.0)
         if math.isfinite(inside):
             out[name] = edge_floor(inside, (0.0, 1.0), of[name])
     return out
 
 
 def _influences(
-    share: float, on_share: Influence, yes: _Group | None, no: _Group | None, centres: dict[str, float]
+    share: float, on_share: Influence, yes: _Group | None, no: _Group | None, centers: dict[str, float]
 ) -> dict[str, Influence]:
     """Each quantity's influence by the product and quotient rules."""
     hit = _product(share, on_share, yes)
     whole = hit + _product(1 - share, on_share * -1.0, no)
-    prevalence = max(centres["prevalence"], 1e-300)
-    both = max(share + centres["prevalence"], 1e-300)
+    prevalence = max(centers["prevalence"], 1e-300)
+    both = max(share + centers["prevalence"], 1e-300)
     return {
         "prevalence": whole,
         "precision": Influence(()) if yes is None else yes.influence,
-        "recall": (hit - centres["recall"] * whole) * (1 / prevalence),
-        "F1": (2.0 * hit - centres["F1"] * (on_share + whole)) * (1 / both),
+        "recall": (hit - centers["recall"] * whole) * (1 / prevalence),
+        "F1": (2.0 * hit - centers["F1"] * (on_share + whole)) * (1 / both),
         "flagged share": on_share,
     }
 
 
 def _product(share: float, on_share: Influence, group: _Group | None) -> Influence:
     """Influence on share * rate; an empty group adds nothing."""
-    return Influence(()) if group is None else share * group.influence + group.centre * on_share
+    return Influence(()) if group is None else share * group.influence + group.center * on_share
 
 
 def _replicated(analysis: Analysis, made: dict[bool, _Group], contrast: Floats) -> dict[str, Floats]:

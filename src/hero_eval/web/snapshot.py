@@ -1,4 +1,4 @@
-"""What the server knows of the store without reading labels: rounds, who labelled, numbers that were recorded.
+"""What the server knows of the store without reading labels: rounds, who labeled, numbers that were recorded.
 
 It is read again when the store has changed, which every view asks; to ask is cheap.
 """
@@ -55,7 +55,7 @@ class Snapshot:
     versions: tuple[int, ...]
     log: Log
     labelers: Mapping[str, Sequence[Mapping[str, Any]]]
-    """Who labelled each round."""
+    """Who labeled each round."""
     records: Mapping[str, Sequence[Mapping[str, Any]]]
     """Recorded estimates of each round, without their documents; oldest first."""
     headlines: Mapping[str, Headline]

@@ -54,7 +54,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool's export: how it is recognised, and how its answers are read."""
+    """One tool's export: how it is recognized, and how its answers are read."""
 
     looks_for: str
     """In words, for whoever has a file that nothing fits."""
@@ -140,7 +140,7 @@ def read_export(
     asked = ExportOptions(tuple(fields), None if labeler_columns is None else tuple(labeler_columns), columns)
     opened = open_export(Path(path).expanduser())
     try:
-        name, why = (tool, "as named") if tool is not None else _recognise(opened)
+        name, why = (tool, "as named") if tool is not None else _recognize(opened)
         opened.con.execute(ANSWERS)
         opened.con.execute(DESCRIBED)
         _fill(name, opened, asked)
@@ -173,7 +173,7 @@ def _tool(name: str) -> Tool:
     return found
 
 
-def _recognise(opened: Opening) -> tuple[str, str]:
+def _recognize(opened: Opening) -> tuple[str, str]:
     """The first tool that the file looks like; E120 with what was looked for and what was found."""
     for name in TOOLS:
         tool = _tool(name)

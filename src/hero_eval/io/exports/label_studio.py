@@ -49,7 +49,7 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
                 a ->> '$.completed_by') END,
             {_ANSWER},
             coalesce(a ->> '$.ground_truth', 'false') = 'true' AND NOT judge,
-            CASE WHEN (a ->> '$.was_cancelled') = 'true' THEN 'a cancelled annotation' ELSE {_UNUSABLE} END,
+            CASE WHEN (a ->> '$.was_cancelled') = 'true' THEN 'a canceled annotation' ELSE {_UNUSABLE} END,
             r ->> '$.from_name',
             CASE WHEN judge THEN 'judge' ELSE 'person' END,
             CASE WHEN judge THEN a ->> '$.model_version' END, NULL, NULL
