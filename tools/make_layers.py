@@ -20,6 +20,7 @@ LINE, GAP = 34, 10
 SAYS = {
     "cli": "the command: words, tables, exit codes",
     "web": "a store over HTTP",
+    "integrations": "inside tests, trackers, assistants",
     "report": "reports and notebooks",
     "charts": "pictures of results",
     "store": "rounds that accumulate",

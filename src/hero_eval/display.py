@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 RENDERERS = {
+    "mlflow": "hero_eval.integrations.mlflow_tracking:log_estimate",
     "notebook": "hero_eval.report.notebook:shown",
     "report": "hero_eval.report.making:write_report",
     "summary": "hero_eval.phrasing:summary",

@@ -68,7 +68,7 @@ CATALOGUE: dict[str, str] = {
     "E408": "the estimate was not reproduced",
     "E409": "a package that the store needs is not installed",
     # charts, reports and the page
-    "E410": "a package that charts, reports or the page need is not installed",
+    "E410": "a package that this needs is not installed",
     # the page
     "E501": "the address can be reached by others, and no good token keeps strangers out",
     "E502": "the token is missing or wrong",

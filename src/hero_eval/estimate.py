@@ -28,6 +28,7 @@ from hero_eval.result_frames import checked_backend, to_frame
 
 if TYPE_CHECKING:
     from hero_eval.estimation.curves import Curve
+    from hero_eval.gates import Gate
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,6 +427,30 @@ class Estimate(Displayed):
             If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
         """
         return Path(render("report", self, path, title=title))
+
+    def log_to_mlflow(self, *, prefix: str = "hero", run_id: str | None = None, gate: Gate | None = None) -> str:
+        """Log to MLflow: metrics, tags and the whole document. Needs `pip install 'hero-eval[mlflow]'`.
+
+        Parameters
+        ----------
+        prefix : str
+            What the names of metrics, tags and artifacts begin with, such as ``hero.value``.
+        run_id : str, optional
+            The run to log to. None: the one that is active, or a new one, which is ended.
+        gate : Gate, optional
+            A release gate, whose verdict becomes the tag ``hero.gate``. None: no verdict is logged.
+
+        Returns
+        -------
+        str
+            The id of the run.
+
+        Raises
+        ------
+        InputError
+            If MLflow is not installed (E410).
+        """
+        return str(render("mlflow", self, prefix=prefix, run_id=run_id, gate=gate))
 
     def __repr__(self) -> str:
         low, high = self.interval()

@@ -59,7 +59,7 @@ ERRORS: Mapping[str, str] = {
     "E407": "Choose an estimate that `hero show` lists.",
     "E408": "Install the version of hero-eval that the message names, and try again.",
     "E409": "`pip install 'hero-eval[store]'`.",
-    "E410": "`pip install 'hero-eval[report]'`, or `'hero-eval[web]'` for the page.",
+    "E410": "Install the extra that the message names, such as `pip install 'hero-eval[report]'`.",
     "E501": "Give `--token` (16 characters or more) or HERO_TOKEN, or serve on 127.0.0.1.",
     "E502": "Log in with the token that the server was started with, or send it: `Authorization: Bearer TOKEN`.",
     "E503": "Load the page again, under the address that `hero serve` printed, and send the form anew.",

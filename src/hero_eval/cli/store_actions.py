@@ -56,7 +56,7 @@ def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
             **({"import": imported.to_dict()} if imported is not None else {}),
             "added": {"items": added.items, "labels": added.labels, "gold": added.gold},
             "merged": added.merged,
-            "round": _row(added.entry),
+            "round": added.entry.to_dict(),
             "findings": [finding.to_dict() for finding in added.findings],
         }
     )
@@ -94,26 +94,10 @@ def rounds(path: str, question: str | None, *, removed: bool, as_json: bool) -> 
     log = store.log()
     rows = [row for row in log.last().values() if row.removed == removed and question in (None, row.question)]
     if as_json:
-        listed = [_row(row) for row in rows]
+        listed = [row.to_dict() for row in rows]
         show_json({"schema_version": SCHEMA_VERSION, "store": store.path, "version": log.version, "rounds": listed})
     else:
         show(store_views.rounds(rows, path, removed=removed))
-
-
-def _row(row: Entry) -> dict[str, Any]:
-    return {
-        "round": row.round,
-        "question": row.question,
-        "model": row.model,
-        "date": None if row.date is None else row.date.isoformat(),
-        "date_from": row.bound.dated,
-        "items": row.items,
-        "labels": row.labels,
-        "gold": row.gold,
-        "labelers": row.labelers,
-        "source": row.source,
-        "version": row.version,
-    }
 
 
 def show_round(path: str, name: str | None, *, as_json: bool) -> None:
@@ -126,7 +110,7 @@ def show_round(path: str, name: str | None, *, as_json: bool) -> None:
     entry = log.find(name)
     found = {
         "schema_version": SCHEMA_VERSION,
-        **_row(entry),
+        **entry.to_dict(),
         "classes": list(entry.classes) if entry.classes else None,
         "positive": entry.positive,
         "history": [row.round for row in store.history_of(name)],
@@ -176,9 +160,9 @@ def restore(path: str, name: str, *, as_json: bool) -> None:
 
 
 def _show_change(entry: Entry, page: Any, *, as_json: bool) -> None:
-    show_json({"schema_version": SCHEMA_VERSION, "action": entry.action, "round": _row(entry)}) if as_json else show(
-        page
-    )
+    show_json(
+        {"schema_version": SCHEMA_VERSION, "action": entry.action, "round": entry.to_dict()}
+    ) if as_json else show(page)
 
 
 def reproduce(path: str, estimate: str) -> None:
@@ -247,3 +231,9 @@ def serve(
         proxies=tuple(one.strip() for one in (proxy_headers or "").split(",") if one.strip()),
     )
     run(settings, lambda address: say(f"Serving {path} at {address} (Ctrl+C stops it)"))
+
+
+def mcp(path: str, *, write: bool) -> None:
+    from hero_eval.integrations.mcp_server import make_server
+
+    make_server(path, write=write).run()

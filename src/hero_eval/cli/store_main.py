@@ -205,6 +205,22 @@ def serve(
     )
 
 
+@store_app.command(
+    rich_help_panel=_PANEL,
+    epilog="Example, as an assistant's configuration names it:\n  hero mcp --store hero-store",
+)
+def mcp(
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    write: Annotated[
+        bool, typer.Option("--write", help="Record the estimates that are asked for; without it nothing is changed.")
+    ] = False,
+) -> None:
+    """Let an assistant ask the store, over the Model Context Protocol on standard input and output."""
+    from hero_eval.cli import store_actions
+
+    store_actions.mcp(store, write=write)
+
+
 @store_app.command(rich_help_panel=_PANEL)
 def reproduce(
     estimate: Annotated[str, typer.Argument(metavar="ESTIMATE", help="The id of a recorded estimate, or its start.")],

@@ -55,6 +55,22 @@ class Entry:
     def removed(self) -> bool:
         return self.action == "remove"
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a list of rounds tells of it, in plain types."""
+        return {
+            "round": self.round,
+            "question": self.question,
+            "model": self.model,
+            "date": None if self.date is None else self.date.isoformat(),
+            "date_from": self.bound.dated,
+            "items": self.items,
+            "labels": self.labels,
+            "gold": self.gold,
+            "labelers": self.labelers,
+            "source": self.source,
+            "version": self.version,
+        }
+
     @cached_property
     def bound(self) -> Record:
         """The record, read; an empty one if the row has none. E406 if it is damaged."""

@@ -1,0 +1,158 @@
+"""A release gate as a test. pytest loads this by itself; tests ask for the fixture `hero_round`.
+
+    def test_release(hero_round):
+        assert hero_round("rounds/may", history="rounds/2026-*").rate >= 0.85
+
+The comparison is a gate, not one of two numbers: it holds where the bound of the estimate is on the right side and
+nothing casts doubt on that bound. When it fails, the assertion gives the verdict, the interval and the findings in
+short, and the section "hero" of the test's report what the terminal would say.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from hero_eval.estimate import Estimate
+    from hero_eval.gates import Verdict
+
+
+class GatedQuantity:
+    """An estimate under test. ``>=`` and ``<=`` ask whether it is surely so; ``estimate`` is the number itself."""
+
+    def __init__(self, estimate: Estimate, test: pytest.Item) -> None:
+        self.estimate = estimate
+        self.verdict: Verdict | None = None
+        """What the last comparison said."""
+        self._test = test
+
+    def __ge__(self, bound: object) -> bool:
+        return self._opens(fail_below=_number(bound))
+
+    def __le__(self, bound: object) -> bool:
+        return self._opens(fail_above=_number(bound))
+
+    __gt__ = __ge__
+    __lt__ = __le__
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("an estimate has an interval: compare it by >= or <=, or look at its .estimate.value")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("an estimate is neither true nor false: compare it by >= or <=")
+
+    def __repr__(self) -> str:
+        return repr(self.estimate)
+
+    def _opens(self, **bounds: float) -> bool:
+        from hero_eval.gates import Gate
+
+        self.verdict = Gate(**bounds).verdict(self.estimate)
+        self._test.user_properties.append(("hero", {**self.estimate.to_dict(), "gate": self.verdict.to_dict()}))
+        if not self.verdict.is_open:
+            self._test.add_report_section("call", "hero", self.estimate.summary())
+        return self.verdict.is_open
+
+    def explanation(self) -> list[str]:
+        """The verdict, the estimate with its interval, and the findings, one line each: pytest cuts long ones."""
+        words = [] if self.verdict is None else [self.verdict.words]
+        return [*words, repr(self.estimate), *(f"{one.code} {one.fact}" for one in self.estimate.findings)]
+
+
+class RoundUnderTest:
+    """A round with its history and options; each question is answered when it is first asked."""
+
+    def __init__(self, current: Any, history: Any, options: Mapping[str, Any], test: pytest.Item):
+        self._current, self._history, self._options, self._test = current, history, dict(options), test
+
+    @cached_property
+    def rate(self) -> GatedQuantity:
+        """How often the gold answer would be the positive class."""
+        from hero_eval.targets.rate import estimate_rate
+
+        return self._gated(estimate_rate(self._current, self._history, **self._options))
+
+    @cached_property
+    def win_rate(self) -> GatedQuantity:
+        """How often A is better than B in a round of side-by-side answers."""
+        from hero_eval.targets.win_rate import estimate_win_rate
+
+        return self._gated(estimate_win_rate(self._current, self._history, **self._options))
+
+    def minus(self, other: RoundUnderTest) -> GatedQuantity:
+        """How much higher this round's rate is than that of another model on the same items."""
+        from hero_eval.targets.difference import estimate_difference
+
+        return self._gated(estimate_difference(self._current, other._current, self._history, **self._options))
+
+    def moderation(self, flag: str) -> Mapping[str, GatedQuantity]:
+        """Prevalence, precision, recall and F1 of the flags in a column of `items`."""
+        from hero_eval.targets.moderation import estimate_moderation
+
+        found = estimate_moderation(self._current, self._history, flag=flag, **self._options)
+        return {name: self._gated(one) for name, one in found.items()}
+
+    def _gated(self, estimate: Any) -> GatedQuantity:
+        return GatedQuantity(estimate, self._test)
+
+
+@pytest.fixture
+def hero_round(request: pytest.FixtureRequest) -> Callable[..., RoundUnderTest]:
+    """A round under test: hero_round(current, history=None, **options), as `hero_eval.estimate_rate` takes them.
+
+    Paths are relative to pytest's rootdir, and may hold wildcards; a round that is its own history by a wildcard is
+    left out of it. What a comparison found is a property of the test, in JUnit's XML too.
+    """
+
+    def make(current: Any, history: Any = None, **options: Any) -> RoundUnderTest:
+        root = request.config.rootpath
+        past = history if isinstance(history, list | tuple) else [history]
+        rounds = [round for one in past for round in _rounds(root, one, apart=current)]
+        return RoundUnderTest(_round(root, current), rounds or None, options, request.node)
+
+    return make
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """What a failed comparison of an estimate says."""
+    for quantity, bound, way in ((left, right, op), (right, left, op[::-1])):
+        if isinstance(quantity, GatedQuantity):
+            return [f"{quantity.estimate.what} {way} {bound!r}", *quantity.explanation()]
+    return None
+
+
+def _round(root: Path, given: Any) -> Any:
+    """A path as a round; anything else as it is."""
+    if not isinstance(given, str | os.PathLike):
+        return given
+    from hero_eval.read import read_round
+
+    return read_round(root / given)
+
+
+def _rounds(root: Path, given: Any, apart: Any) -> list[Any]:
+    """The past rounds that an argument names, one by one, without the round under test."""
+    if given is None:
+        return []
+    if not isinstance(given, str) or not any(sign in given for sign in "*?["):
+        return [_round(root, given)]
+    own = (root / apart).resolve() if isinstance(apart, str | os.PathLike) else None
+    found = [path for path in sorted(glob.glob(str(root / given))) if Path(path).resolve() != own]
+    if not found:
+        raise FileNotFoundError(f"no round matches {given!r} in {root}")
+    return [_round(root, path) for path in found]
+
+
+def _number(bound: object) -> float:
+    if isinstance(bound, bool) or not isinstance(bound, int | float):
+        raise TypeError(f"an estimate is compared with a number, not with {bound!r}")
+    return float(bound)
