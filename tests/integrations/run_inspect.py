@@ -1,4 +1,4 @@
-"""An evaluation by Inspect itself, with HERO's metric on a scorer; prints what its log says beside the library's answer.
+"""An evaluation by Inspect itself, with HERO's metric on a scorer; prints what its log says and the library's answer.
 
 A process of its own: Inspect leaves streams open at its end, which tests that take warnings for errors cannot stand.
 """

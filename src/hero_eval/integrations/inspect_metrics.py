@@ -36,7 +36,7 @@ def read_log(path: str | os.PathLike[str]) -> Round:
     Round
         With a round's items, labels and gold; its positive class is ``1``, a correct answer.
     """
-    export = read_export(path, tool="inspect")
+    export = read_export(os.fspath(path), tool="inspect")
     options = make_options(None, None, "1", None, None, str(path), None, None, None)
     return Round._of(parse_round(export.sources(), options))
 
@@ -67,7 +67,7 @@ def attach(
         What was written.
     """
     logs = need("inspect_ai.log", "inspect", _WHAT)
-    estimate = estimate_rate(read_log(path), history, **options)
+    estimate: Estimate = estimate_rate(read_log(path), history, **options)
     log = logs.read_eval_log(str(path))
     if log.results is None:
         raise wrong("E303", f"{os.fspath(path)} has no results: the evaluation did not end")

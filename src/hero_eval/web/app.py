@@ -17,7 +17,7 @@ from starlette.routing import Match
 
 from hero_eval import __version__
 from hero_eval.errors import HeroError, Problem, wrong
-from hero_eval.web import api, download_pages, login_pages, pages, upload_pages, work_pages
+from hero_eval.web import api, download_pages, login_pages, monitoring, pages, upload_pages, work_pages
 from hero_eval.web.http_errors import error_response, hide
 from hero_eval.web.scratch import sweep
 from hero_eval.web.security import SecurityMiddleware
@@ -31,7 +31,7 @@ ASSETS = {
 }
 """What pages load: the report's own stylesheet first."""
 
-ROOMS = (api, pages, upload_pages, download_pages, login_pages, work_pages)
+ROOMS = (api, pages, upload_pages, download_pages, login_pages, work_pages, monitoring)
 """Whose functions answer."""
 
 

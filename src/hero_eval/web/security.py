@@ -31,6 +31,8 @@ LOGIN_COOKIE = "hero_login"
 VISIT_COOKIE = "hero_visit"
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = ("/login", "/static/")
+HEALTH = "/health"
+"""Answers to everybody, by whatever name they know this machine, that it is up, and nothing else."""
 UPLOADS = ("/upload", "/api/v1/uploads")
 FORM_TOKEN = "x-form-token"
 """The header by which a script of our own pages shows the token of forms."""
@@ -131,6 +133,8 @@ class SecurityMiddleware:
         return Body(self._most(scope), UPLOAD_SECONDS if self._brings_file(scope) else SMALL_SECONDS)
 
     def _wrong_with(self, scope: Scope, headers: Headers) -> Problem | None:
+        if scope["path"] == HEALTH and scope["method"] in SAFE:
+            return None
         host = headers.get("host", "")
         if wanted := self.settings.public_name:
             if host.lower() != wanted:
