@@ -86,8 +86,33 @@ def figures(rows: Sequence[Row]) -> str:
     )
 
 
-def readme_sections() -> dict[str, str]:
+def limits_sections() -> dict[str, str]:
     return {"limits": limits(rows_of("limits"), ("hero1", "hero2", "hero3"), brief=True)}
+
+
+RIVALS = {
+    "majority_vote": "majority vote, as in most dashboards",
+    "dawid_skene": "Dawid and Skene's model, as in crowd-kit",
+    "gold_proportion": "gold's proportion for each answer, pooled over past rounds",
+    "history_mean": "the mean of past gold, no labels at all",
+    "hero1": "`hero1`, the paper's method",
+    "hero3": "`hero3`, the default",
+}
+"""Ways to answer, in words for a reader who knows none of ours."""
+
+
+def readme_sections() -> dict[str, str]:
+    return {"rivals": rivals([row for row in rows_of("real_rounds") if row["gold_rate"] == "0.1"])}
+
+
+def rivals(rows: Sequence[Row]) -> str:
+    """Error and cover of every way to answer, the mean over the settings, each of which counts alike."""
+    lines = []
+    for method, words in RIVALS.items():
+        own = [row for row in rows if row["method"] == method and row["rounds"] == "all"]
+        means = {name: sum(float(row[name]) for row in own) / len(own) for name in ("error", "coverage", "score")}
+        lines.append([words, f"{means['error']:.3f}", f"{means['coverage']:.0%}", f"{means['score']:.2f}"])
+    return table(["way to answer", "mean error", "95% interval covers", "interval score"], lines, "lrrr")
 
 
 def by_cell(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
@@ -185,4 +210,5 @@ def _with_error(row: Row, name: str, sign: str = "", places: int = 3) -> str:
 if __name__ == "__main__":
     write(DOCS / "results.md", study_sections())
     write(ROOT / "README.md", readme_sections())
+    write(DOCS / "limits.md", limits_sections())
     write(DOCS / "large.md", large_sections())

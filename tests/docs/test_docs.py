@@ -96,9 +96,10 @@ class TestRunBlocks:
         (DOCS / "reference.md", make_reference.sections, "make_reference"),
         (DOCS / "results.md", make_results.study_sections, "make_results"),
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
+        (DOCS / "limits.md", make_results.limits_sections, "make_results"),
         (DOCS / "large.md", make_results.large_sections, "make_results"),
     ],
-    ids=["reference", "results", "readme", "large"],
+    ids=["reference", "results", "readme", "limits", "large"],
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)
