@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/.ready-demo
 TEST_PROCESSES ?= auto
+# Whole groups to each process, in the order of tests/conftest.py: what is dear to make is made once.
+SPREAD = -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder
 # Tests start hundreds of processes: none should compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -48,13 +50,14 @@ browser: $(READY)
 	    tar -xzf axe-core-*.tgz --strip-components=1 package/axe.min.js; } || [ "$$CI" != true ]
 
 test: $(READY) browser
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS)
 
+# Every test of the pages needs a server or a browser: not even to load these saves two seconds for each process.
 quick: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal -m "not slow and not browser and not spark and not simulation" $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(SPREAD) --ignore tests/web --ignore tests/browser -m "not slow and not browser and not spark and not simulation" $(PYTEST_ARGS)
 
 test-portable: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/other_processor.py -m numbers -n $(TEST_PROCESSES) --dist worksteal $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/other_processor.py -m numbers $(SPREAD) $(PYTEST_ARGS)
 
 # One test or more of everything that rests on another package: tables, the command, charts, reports, store and server.
 # Packages of other ages warn of each other; that is not what these lanes look for.

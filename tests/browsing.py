@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -74,10 +74,16 @@ def asked_for(browser: Any) -> set[str]:
     return {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
 
 
-def serious(browser: Any) -> list[tuple[str, list[str]]]:
-    """What axe-core finds serious on the page that is shown."""
+COLORS = ("color-contrast", "link-in-text-block")
+"""The rules of axe-core that look at colors: all that a dark page can break if the light one keeps the others."""
+
+
+def serious(browser: Any, rules: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
+    """What axe-core finds serious on the page that is shown; by these rules, or by all."""
     # the page's own policy lets no script in; the debugger's does
     browser.execute_script(AXE.read_text(encoding="utf-8"))
-    found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    asked: dict[str, Any] = {"resultTypes": ["violations"]}  # what is in order need not be told node by node
+    asked |= {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found = browser.execute_async_script("axe.run(arguments[0]).then(arguments[1])", asked)
     bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
     return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in bad]

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from numpy.typing import NDArray
 
+from hero_eval.methods.evidence import CarriedEvidence, JointEvidence
+from hero_eval.methods.registry import all_methods
 from hero_eval.round import Round
 from hero_eval.studies.designs import EXPERIMENTS, Design, Draw, draw
 
@@ -32,12 +35,26 @@ GOOD = replace(
 )
 """Small and well identified: for what holds exactly, where a flat likelihood would only add noise."""
 
-METHODS = ("majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2")
-WITH_GOLD = ("gold_proportion", "hero1", "hero2")
+EVERY_METHOD = tuple(all_methods())
+JOINT = tuple(name for name, one in all_methods().items() if issubclass(one.evidence, JointEvidence))
+"""Those that fit all rounds together, with priors on labelers; it takes them longer."""
+METHODS = tuple(name for name, one in all_methods().items() if not one.by_design)
+"""Those that can do without gold of the current round."""
+WITH_GOLD = tuple(name for name in METHODS if all_methods()[name].uses_history)
+CARRIED = tuple(name for name in METHODS if issubclass(all_methods()[name].evidence, CarriedEvidence))
+"""Those that learn labelers from all history as one, and judge nobody whom it never saw."""
+WITHOUT_COVARIATES = tuple(name for name in METHODS if not all_methods()[name].needs_covariates)
+
+
+def by_method(names: Sequence[str]) -> pytest.MarkDecorator:
+    """Run a test for each of these methods, at leisure for those that take longer."""
+    marked = [pytest.param(name, marks=pytest.mark.slow) if name in JOINT else name for name in names]
+    return pytest.mark.parametrize("method", marked)
 
 
 def options_of(method: str) -> dict[str, Any]:
-    return {"method": method, **({"covariates": ["x"]} if method == "hero2" else {})}
+    """What to ask for, to have this method on rounds with a covariate x."""
+    return {"method": method, **({"covariates": ["x"]} if all_methods()[method].needs_covariates else {})}
 
 
 Array = NDArray[Any]

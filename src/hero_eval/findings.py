@@ -30,10 +30,10 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F110": ("note", "items whose ids history has too were taken as independent of it"),
     "F111": ("note", "known probabilities of having gold were used as weights"),
     "F112": ("warning", "gold did not go to a random part of the items"),
-    "F113": ("warning", "rounds that hold the same count as one"),
+    "F113": ("warning", "rounds with the same contents count as one"),
     "F114": ("warning", "the labels of one round are in another too"),
     "F115": ("note", "answers that differ only in case or space count as one"),
-    "F116": ("note", "answers that were to count as not given"),
+    "F116": ("note", "answers that count as not given, as asked"),
     "F117": ("warning", "answers that no gold gives"),
     "F118": ("note", "labels are scores, cut into ordered bins"),
     # the labelers
@@ -43,14 +43,14 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F204": ("note", "labelers err together given the gold"),
     "F205": ("warning", "history's reliabilities do not fit the current labels"),
     "F206": ("warning", "labelers err together, which the method does not allow for"),
-    "F207": ("warning", "the current labelers moved against each other"),
-    "F208": ("warning", "labelers that history never saw count as their peers do"),
+    "F207": ("warning", "the current labelers changed relative to each other"),
+    "F208": ("warning", "labelers that history never saw are taken to be like their peers"),
     "F209": ("warning", "a labeler's reliability differs between rounds"),
     "F210": ("warning", "many labelers of few labels each bias the rate"),
     "F220": ("warning", "the model and the round's own gold disagree"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
-    "F302": ("warning", "the estimate lies on the edge"),
+    "F302": ("warning", "the estimated rate is 0 or 1, or next to it"),
     "F303": ("warning", "the rate is weakly identified"),
     "F304": ("warning", "very little gold"),
     "F306": ("note", "why this method was chosen"),
@@ -72,18 +72,18 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     # targets
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
-    "F503": ("note", "several intervals that hold together"),
+    "F503": ("note", "several intervals that hold jointly"),
     # the backtest
-    "F601": ("note", "rounds without gold were not played"),
+    "F601": ("note", "the backtest left out rounds without gold"),
     "F602": ("note", "the gold's own sampling error was allowed for"),
-    "F603": ("warning", "few rounds were played"),
+    "F603": ("warning", "the backtest rests on few rounds"),
     "F604": ("warning", "the labels added nothing to the history's gold mean"),
-    "F605": ("note", "a method could not play some rounds"),
+    "F605": ("note", "a method could not be tried on some rounds"),
     # the store
     "F801": ("warning", "a judge changed and is a new labeler"),
-    "F802": ("note", "who a judge is was not always said"),
-    "F803": ("note", "experts who differ gave no gold"),
-    "F804": ("warning", "the date of a round is not known"),
+    "F802": ("note", "for some judges it was not said which model and prompt they are"),
+    "F803": ("note", "items on which experts differ have no gold"),
+    "F804": ("warning", "a round has no date"),
 }
 
 
@@ -145,7 +145,7 @@ class Finding:
         if self.code not in CATALOGUE:
             raise KeyError(f"unknown finding code {self.code}")
         if not self.action:
-            object.__setattr__(self, "action", remedies.FINDINGS[self.code])
+            object.__setattr__(self, "action", remedies.FINDINGS.get(self.code, ""))
 
     @property
     def severity(self) -> Severity:

@@ -6,11 +6,12 @@ Needs what the tests of the reports need; see `test_report_browser.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import SKIPPED, asked_for, chromium, look_as, serious
-from site_builder import build_site, served_folder
+from browsing import COLORS, SKIPPED, asked_for, chromium, look_as, serious
+from site_builder import served_folder
 
 pytestmark = pytest.mark.browser
 
@@ -27,9 +28,9 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(built_site: Path) -> Iterator[str]:
     """The site's address."""
-    with served_folder(build_site(tmp_path_factory.mktemp("site"))) as address:
+    with served_folder(built_site) as address:
         yield address
 
 
@@ -63,7 +64,7 @@ def test_everybody_can_read_the_site(browser: Any, site: str, name: str, scheme:
     chosen = "return document.body.dataset.mdColorScheme"
     asked = "slate" if scheme == "dark" else "default"
     WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(chosen) == asked)
-    assert not serious(browser)
+    assert not serious(browser, COLORS if scheme == "dark" else ())
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from browsing import MISSING, SKIPPED, asked_for, chromium, look_as, serious
+from browsing import COLORS, MISSING, SKIPPED, asked_for, chromium, look_as, serious
 from web_server import PATIENCE, page_when_there, served
 from web_store import SCRIPT, add_hostile, answers, csv_of, fill
 
@@ -117,7 +117,7 @@ def test_everybody_can_read_it(browser: Any, site: str, path: str, scheme: str) 
     """People who see little, or use a screen reader, would be shut out."""
     look_as(browser, scheme=scheme)
     browser.get(site + path)
-    assert not serious(browser)
+    assert not serious(browser, COLORS if scheme == "dark" else ())
 
 
 @pytest.mark.parametrize("path", PAGES)

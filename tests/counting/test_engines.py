@@ -27,6 +27,7 @@ from hero_eval.counting.covariate_sums import source_of
 from hero_eval.counting.pattern_keys import plan_words
 from hero_eval.counting.tally import Tally, add, align
 from hero_eval.errors import InputError
+from hero_eval.methods.registry import all_methods
 from hero_eval.model.moments import Forms
 from hero_eval.round import Round
 from hero_eval.studies.designs import draw
@@ -102,14 +103,11 @@ def test_patterns_are_those_of_a_count_by_hand(engine: str, form: str, opened: O
     assert as_counter(source_of(one).tally()) == counted_by_hand(small_tables(1))
 
 
-METHODS: list[tuple[str, list[str] | None]] = [
-    ("majority_vote", None),
-    ("dawid_skene", None),
-    ("gold_proportion", None),
-    ("hero1", None),
-    ("hero2", ["x"]),
-    ("hero2", ["z", "x"]),
-    ("hero3", None),
+ASKED: list[tuple[str, list[str] | None]] = [
+    (name, columns)
+    for name, one in all_methods().items()
+    for columns in ((["x"], ["z", "x"]) if one.needs_covariates else (None,))
+    if not one.by_design
 ]
 
 
@@ -124,7 +122,7 @@ def known_codes(estimate: hero.Estimate) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", OTHERS)
-@pytest.mark.parametrize(("method", "covariates"), METHODS, ids=str)
+@pytest.mark.parametrize(("method", "covariates"), ASKED, ids=str)
 def test_estimates_are_those_of_memory(engine: str, method: str, covariates: list[str] | None, opened: Opened) -> None:
     """The answer would depend on where it was computed."""
     here, there = ([opened(on, name) for name in ("current", "history")] for on in ("memory", engine))
@@ -134,6 +132,13 @@ def test_estimates_are_those_of_memory(engine: str, method: str, covariates: lis
         np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
         assert known_codes(other) == known_codes(one)
         assert other.interval_kind == one.interval_kind
+
+
+@pytest.mark.parametrize("method", [name for name, one in all_methods().items() if one.by_design])
+def test_what_needs_single_items_says_so(method: str, opened: Opened) -> None:
+    """A method that no engine can run would give another number there, or a Python error."""
+    with pytest.raises(InputError, match=f"E211 {method} needs items one by one"):
+        hero.estimate_rate(opened("duckdb", "history"), opened("duckdb", "history"), method=method)
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 / 7])

@@ -16,7 +16,8 @@ import pytest
 from repository import DOCS, EXAMPLES, RESULTS, ROOT, SOURCE, TOOLS, load_script
 
 import hero_eval
-from hero_eval import errors, findings, remedies
+from hero_eval import errors, findings
+from hero_eval.io.exports.tool_names import TOOLS as EXPORT_TOOLS
 from hero_eval.methods.registry import all_methods
 from hero_eval.studies.run import STUDIES, run_study
 
@@ -165,10 +166,6 @@ class TestReference:
             known = {*vars(of), *inspect.get_annotations(of)}
             assert name in known, f"tools/make_reference.py keeps {key} back, which is not there"
 
-    def test_every_code_has_a_remedy(self) -> None:
-        assert set(remedies.ERRORS) == set(errors.CATALOGUE)
-        assert set(remedies.FINDINGS) == set(findings.CATALOGUE)
-
     @pytest.mark.parametrize("name", ["errors.md", "findings.md"])
     def test_lists_of_codes_are_fresh(self, name: str) -> None:
         """Who looks a code up would not find it, or would be told to do what no longer helps."""
@@ -242,6 +239,14 @@ def resolves(name: str) -> bool:
             found = getattr(found, part, None)
         return True
     return False
+
+
+def test_every_tool_is_in_the_table_of_imports() -> None:
+    """A team would not learn that its export can be read, or be promised one that cannot."""
+    table = re.search(r"^\| `--from` .*?\n\n", text_of(DOCS / "store.md"), flags=re.MULTILINE | re.DOTALL)
+    assert table
+    rows = re.findall(r"^\| (`.+?) \|", table[0], flags=re.MULTILINE)[1:]
+    assert [name for row in rows for name in re.findall(r"`([\w-]+)`", row)] == list(EXPORT_TOOLS)
 
 
 class TestContributing:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from repository import DOCS
-from site_builder import build_site
 
 pytestmark = pytest.mark.slow  # a server or a site is made first
 
@@ -26,11 +25,6 @@ LOADS = {
     "object": ("data",),
     "embed": ("src",),
 }
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_site(tmp_path_factory.mktemp("site"))
 
 
 class Loaded(HTMLParser):
@@ -56,14 +50,14 @@ def outside(place: str) -> bool:
     return bool(re.match(r"(?:[a-z]+:)?//", place.strip(), flags=re.IGNORECASE))
 
 
-def test_every_page_is_there(site: Path) -> None:
+def test_every_page_is_there(built_site: Path) -> None:
     """A page that is written but not on the site is not read."""
-    assert not [name for name in PAGES if not (site / f"{name}.html").exists()]
+    assert not [name for name in PAGES if not (built_site / f"{name}.html").exists()]
 
 
-def test_no_page_asks_another_host(site: Path) -> None:
+def test_no_page_asks_another_host(built_site: Path) -> None:
     """Whoever reads the pages without a network would see a broken site, and others would be watched."""
-    for path in sorted(site.rglob("*.html")):
+    for path in sorted(built_site.rglob("*.html")):
         text = path.read_text(encoding="utf-8")
         found = Loaded(text)
         assert not [place for place in found.places if outside(place)], path.name
@@ -76,11 +70,11 @@ def asks(style: str) -> bool:
     return bool(re.search(r"(?:url\(|@import)\s*[\"']?(?:[a-z]+:)?//", plain, flags=re.IGNORECASE))
 
 
-def test_no_style_or_script_asks_another_host(site: Path) -> None:
+def test_no_style_or_script_asks_another_host(built_site: Path) -> None:
     """A font or a script from elsewhere would be loaded by a style or script of the theme."""
-    for path in sorted(site.rglob("*.css")):
+    for path in sorted(built_site.rglob("*.css")):
         assert not asks(path.read_text(encoding="utf-8")), path.name
-    for path in sorted(site.rglob("*.js")):
+    for path in sorted(built_site.rglob("*.js")):
         assert not re.search(r"https?://[\w.]*(?:unpkg|jsdelivr|cdnjs|googleapis)", path.read_text(encoding="utf-8"))
 
 
@@ -93,9 +87,9 @@ def test_the_guard_against_other_hosts_works() -> None:
     assert not asks("background: url(\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'>\")")
 
 
-def test_every_link_leads_somewhere(site: Path) -> None:
+def test_every_link_leads_somewhere(built_site: Path) -> None:
     """A link within the site, to a page, a place on it, or a file, must not end in nothing."""
-    pages = {path: Loaded(path.read_text(encoding="utf-8")) for path in sorted(site.glob("*.html"))}
+    pages = {path: Loaded(path.read_text(encoding="utf-8")) for path in sorted(built_site.glob("*.html"))}
     for path, page in pages.items():
         if path.name == "404.html":  # served at any address, so that its links start at the top
             continue
@@ -110,17 +104,17 @@ def test_every_link_leads_somewhere(site: Path) -> None:
                 assert anchor in pages[there].anchors, f"{path.name}: {link}"
 
 
-def test_formulas_are_shown_without_a_script(site: Path) -> None:
+def test_formulas_are_shown_without_a_script(built_site: Path) -> None:
     """Formulas would be shown as TeX, or need a script from elsewhere."""
-    text = (site / "method.html").read_text(encoding="utf-8")
+    text = (built_site / "method.html").read_text(encoding="utf-8")
     assert text.count("<math") > 100
     assert "arithmatex" not in text
     body = re.sub(r"<(pre|code|script)\b.*?</\1>", "", text, flags=re.DOTALL)
     assert not re.search(r"\$[^$<>]*\\[a-z]+[^$<>]*\$", body)
 
 
-def test_lists_are_lists(site: Path) -> None:
+def test_lists_are_lists(built_site: Path) -> None:
     """Markdown that other readers take for a list must be one here too."""
-    for path in sorted(site.glob("*.html")):
+    for path in sorted(built_site.glob("*.html")):
         found = re.findall(r"<p>[^<]*\n[-*] .*", path.read_text(encoding="utf-8"))
         assert not found, f"{path.name}: {found[:2]}"

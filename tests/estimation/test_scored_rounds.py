@@ -62,6 +62,7 @@ def rounds(scales: tuple[Scale, ...], missing: float = 0.0, n_items: int = 200) 
     return hero.Round(labels, name="now"), past
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scales", "missing"),
     [
@@ -87,6 +88,7 @@ def test_scores_are_answered(scales: tuple[Scale, ...], missing: float) -> None:
     assert [one.code for one in found.findings].count("F118") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [grade, probability], ids=["1 to 10", "probabilities"])
 def test_gold_may_be_grades_too(scale: Scale) -> None:
     """The mean of 1 to 10 would come back as "anything from 1 to 10", or after a minute."""
@@ -104,6 +106,7 @@ def test_gold_may_be_grades_too(scale: Scale) -> None:
     assert high - low < 3
 
 
+@pytest.mark.slow
 def test_order_is_all_that_counts() -> None:
     """A judge that writes logits instead of probabilities would change the answer."""
     current, past = rounds((probability, grade, probability))
@@ -190,6 +193,7 @@ def test_methods_without_gold_refuse_scores() -> None:
     assert "majority_vote" in compared.skipped
 
 
+@pytest.mark.slow
 def test_other_methods_and_results_take_scores() -> None:
     """Labelers, a reused fit, parts and own gold would fail where only the rate was tried."""
     current, past = rounds((probability, grade, vote), n_items=120)

@@ -52,6 +52,7 @@ def hold(column: Any, values: list[Any]) -> None:
     assert len(set(seen.to_pylist())) == len(seen) == len(set(values))
 
 
+@pytest.mark.slow
 @given(texts=TEXTS)
 @quick
 def test_texts(texts: list[str]) -> None:
@@ -66,6 +67,7 @@ def test_whole_numbers(numbers: list[int]) -> None:
     hold(in_parts(numbers, pa.int64()), numbers)
 
 
+@pytest.mark.slow
 @given(texts=TEXTS)
 @quick
 def test_text_order(texts: list[str]) -> None:
@@ -74,6 +76,7 @@ def test_text_order(texts: list[str]) -> None:
     assert (texts if order is None else [texts[place] for place in order]) == plain
 
 
+@pytest.mark.slow
 @given(values=st.one_of(TEXTS, NUMBERS))
 @quick
 def test_ids_are_texts_in_order(values: list[Any]) -> None:
@@ -100,6 +103,7 @@ def test_codes_are_a_copy() -> None:
     assert codes.tolist() == list(range(20))
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=60),
     ordered=st.booleans(),

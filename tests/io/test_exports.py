@@ -387,7 +387,7 @@ def test_an_unknown_format_says_what_was_looked_for(tmp_path: Path) -> None:
     assert caught.value.code in ("E103", "E122")
     sheet = tmp_path / "own.xlsx"
     sheet.write_bytes(b"PK\x03\x04 and so on")
-    with pytest.raises(hero.HeroError, match="Looked for") as caught:
+    with pytest.raises(hero.HeroError, match="neither JSON nor a table") as caught:
         read_export(sheet)
     assert caught.value.code == "E120"
     with pytest.raises(hero.HeroError) as caught:
@@ -398,6 +398,7 @@ def test_an_unknown_format_says_what_was_looked_for(tmp_path: Path) -> None:
 MISTAKES = [(name, tool) for name in KNOWN for tool in TOOLS if tool not in (KNOWN[name][1], "long", "wide")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "tool"), MISTAKES)
 def test_the_wrong_tool_is_an_error_not_a_traceback(name: str, tool: str) -> None:
     with pytest.raises(hero.HeroError):

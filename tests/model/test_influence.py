@@ -22,6 +22,8 @@ from hero_eval.model.rates import relative_likelihood, scores
 
 pytestmark = pytest.mark.numbers
 
+METHODS = [name for name, one in all_methods().items() if issubclass(CovariateEvidence, one.evidence)]
+"""Those that the evidence below is enough for; the others' influences: `tests/methods`."""
 TIGHT = EMOptions(tolerance=1e-15, step_tolerance=1e-13, max_steps=50_000)
 
 
@@ -67,7 +69,7 @@ def refit_slope(name: str, evidence: CovariateEvidence, side: str, item: int) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", ["majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2"])
+@pytest.mark.parametrize("name", METHODS)
 def test_influence_is_the_refitted_derivative(name: str, n_classes: int) -> None:
     """A standard error would not be the one of this estimator: an item moves it by another amount than claimed."""
     evidence = make_evidence(n_classes, seed=11 + n_classes)
@@ -83,7 +85,7 @@ def test_influence_is_the_refitted_derivative(name: str, n_classes: int) -> None
             )
 
 
-@pytest.mark.parametrize("name", ["majority_vote", "dawid_skene", "gold_proportion", "hero1", "hero2"])
+@pytest.mark.parametrize("name", METHODS)
 def test_influences_sum_to_zero(name: str) -> None:
     """Giving every item the same extra weight would move the estimate."""
     fit = all_methods()[name].run(make_evidence(3, seed=5))

@@ -57,6 +57,7 @@ def test_a_pass_is_the_plain_step(seed: int, kind: tuple[int, list[int]], weight
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state_class", [[0, 1], [0, 0, 1]], ids=str)
 def test_rows_of_five_and_of_any_length(state_class: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are laid out by their length: a row would get another's gold or weight, or be left out at a chunk's end."""

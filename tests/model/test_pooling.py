@@ -35,15 +35,14 @@ def crowd(
 )
 def test_a_crowd_of_strangers_is_read_as_one_labeler(n_labelers: int, per_item: int, golds: int) -> None:
     """A platform where nobody labels twice would be told "6 of 1,000" for a rate of .3, or .99, without a warning."""
-    for seed in range(3):
-        rng = np.random.default_rng([seed, n_labelers, per_item, golds])
-        past = crowd(rng, 1_000, n_labelers, per_item, golds, "p")
-        now = crowd(rng, 1_000, n_labelers, per_item, 0, "c")
-        found = hero.estimate_rate(now, past, method="hero3")
-        low, high = found.interval(0.999)
-        assert low <= 0.3 <= high
-        assert abs(found.value - 0.3) < (0.15 if golds > 100 else 0.3)
-        assert high - low < 0.9
+    rng = np.random.default_rng([0, n_labelers, per_item, golds])
+    past = crowd(rng, 1_000, n_labelers, per_item, golds, "p")
+    now = crowd(rng, 1_000, n_labelers, per_item, 0, "c")
+    found = hero.estimate_rate(now, past, method="hero3")
+    low, high = found.interval(0.999)  # a right one misses once in a thousand draws; the fault showed in every one
+    assert low <= 0.3 <= high
+    assert abs(found.value - 0.3) < (0.15 if golds > 100 else 0.3)
+    assert high - low < 0.9
 
 
 @pytest.mark.slow

@@ -127,6 +127,7 @@ def _used() -> set[str]:
     return set().union(*(_codes(path) for path in SOURCE.rglob("*.py") if "examples" not in path.parts))
 
 
+@pytest.mark.slow
 def test_codes_are_used_and_catalogued() -> None:
     """A KeyError about a code would stand in the place of the message that a user needs, or the documentation would
     explain a code that nobody can ever meet."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from repository import SOURCE
 
+from hero_eval import errors, findings, remedies
+
 LONGEST = 500
 PARALLEL = {"__init__", "main"}
 """The same role in several rooms."""
@@ -41,3 +43,15 @@ def test_no_class_name_means_two_things(sources: dict[str, str]) -> None:
         for name in re.findall(r"^class (\w+)", text, flags=re.MULTILINE):
             places[name].append(path)
     assert sorted(name for name, paths in places.items() if len(paths) > 1) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "remedied"),
+    [(errors.CATALOGUE, remedies.ERRORS), (findings.CATALOGUE, remedies.FINDINGS)],
+    ids=["errors", "findings"],
+)
+def test_every_code_has_a_remedy(known: dict[str, object], remedied: dict[str, str]) -> None:
+    """Who meets a code would not be told what to do about it."""
+    assert sorted(set(known) - set(remedied)) == [], "say in remedies.py what to do about these"
+    assert sorted(set(remedied) - set(known)) == [], "remedies.py names codes that are not there"
+    assert all(text.strip() for text in remedied.values())

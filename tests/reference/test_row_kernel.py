@@ -69,6 +69,7 @@ def naive_sums(rows: RoundRows, of_cells: Floats, of_keys: Floats, keys: Ints) -
 KINDS = st.tuples(st.sampled_from([0, 2, 5]), st.sampled_from([2, 3]), st.sampled_from([0, 2]))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), KINDS, st.sampled_from([1.0, 300.0]))
 @examples(25)
 def test_a_pass_is_the_naive_loop(seed: int, kind: tuple[int, int, int], steep: float) -> None:

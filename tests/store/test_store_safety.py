@@ -169,14 +169,20 @@ def log_of(store: Store, table: str) -> list[Path]:
     return sorted(Path(store.path, table, "_delta_log").glob("*.json"))
 
 
-@pytest.fixture
-def late(store: Store) -> Store:
-    """A round with gold that came late, and one that has it as history."""
+@pytest.fixture(scope="module")
+def late_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = hero.create_store(tmp_path_factory.mktemp("late") / "store")
     add(store, "2026-w45", 1, share=0.2, question="q")
     items = store.round("2026-w45").item_ids[store.round("2026-w45").gold < 0]
     store.add(pa.table({"item": items[:20], "gold": ["1", "0"] * 10}), round="2026-w45")
     add(store, "2026-w46", 2)
-    return store
+    return Path(store.path)
+
+
+@pytest.fixture
+def late(late_base: Path, tmp_path: Path) -> Store:
+    """A round with gold that came late, and one that has it as history."""
+    return hero.open_store(shutil.copytree(late_base, tmp_path / "store"))
 
 
 def test_missing_gold_is_noticed(late: Store) -> None:
@@ -264,10 +270,9 @@ def test_a_copy_taken_while_somebody_adds_is_whole_or_refused(store: Store, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_damage_is_said_or_does_not_matter(seed: int) -> None:
+def test_damage_is_said_or_does_not_matter() -> None:
     """`python benchmarks/store_damage.py --cases 400` is the long form."""
-    found = store_damage.run(cases=int(os.environ.get("HERO_DAMAGES", "9")), rounds=3, seed=seed)
+    found = store_damage.run(cases=int(os.environ.get("HERO_DAMAGES", "16")), rounds=3, seed=1)
     assert found["what was wrong"] == []
     assert found["refused"] > 0
 
@@ -275,12 +280,20 @@ def test_damage_is_said_or_does_not_matter(seed: int) -> None:
 # Losses of power
 
 
+@pytest.fixture(scope="module")
+def powered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store before a change, which is made on copies of it."""
+    path = tmp_path_factory.mktemp("power") / "base"
+    store_power.build(path, rounds=4)
+    return path
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("change", list(store_power.CHANGES))
-def test_a_loss_of_power_leaves_all_or_nothing(change: str) -> None:
+def test_a_loss_of_power_leaves_all_or_nothing(change: str, powered: Path, tmp_path: Path) -> None:
     """`python benchmarks/store_power.py` plays one after every write; here, after every so many of them."""
-    step = {"compact": 60, "add": 11}.get(change, 7)
-    found = store_power.run([change], rounds=5, step=step, seed=1)[change]
+    step = {"compact": 60, "add": 17}.get(change, 11)
+    found = store_power.play(powered, tmp_path, change, step, store_power.random.Random(1))
     assert found["wrong"] == []
     assert found["writes that were not seen"] == []
     assert found["writes"] > 10

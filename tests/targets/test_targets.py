@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 from make_rounds import (
+    CARRIED,
     GOOD,
     LARGE,
     METHODS,
     SMALL,
     WITH_GOLD,
+    WITHOUT_COVARIATES,
     Pair,
     binary_answers,
+    by_method,
     codes,
     draw_pair,
     finding,
@@ -94,7 +97,7 @@ def test_never_wrong_is_kept_off_certainty() -> None:
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("method", WITH_GOLD)
+@pytest.mark.parametrize("method", CARRIED)
 def test_more_gold_is_surer(method: str) -> None:
     """Buying more gold would not pay, or the interval would not show that it did."""
     shares = (0.05, 0.15, 0.4, 1.0)
@@ -159,7 +162,7 @@ def test_coin_flippers_change_little() -> None:
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("method", WITH_GOLD)
+@pytest.mark.parametrize("method", CARRIED)
 def test_a_rate_is_right_on_average(method: str) -> None:
     """Every rate would be off in the same direction."""
     design = replace(LARGE, gold_rate=0.5)
@@ -170,7 +173,7 @@ def test_a_rate_is_right_on_average(method: str) -> None:
     assert np.mean([covers(one, design.true_rate()) for one in found]) >= 0.86
 
 
-@pytest.mark.parametrize("method", METHODS)
+@by_method(METHODS)
 @pytest.mark.parametrize("positive", ["0", "1"])
 def test_unanimous_labels_leave_the_doubt_of_their_number(method: str, positive: str) -> None:
     """Fifty good answers in a row would be sold as certainty, or as knowing nothing at all."""
@@ -280,7 +283,7 @@ def two_models(seed: int, *, together: float = 1.0, gold_rate: float = 0.10) -> 
     return Models(rounds[0], rounds[1], past.history, better.true_rate() - design.true_rate())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@by_method(METHODS)
 def test_pairing_sharpens_a_difference(method: str) -> None:
     """Comparing two models on the same prompts would be no surer than on different ones."""
     models = two_models(1)
@@ -300,7 +303,7 @@ def test_a_shared_history_sharpens_a_difference() -> None:
     assert shared.std_error < 0.97 * math.hypot(*apart)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@by_method(METHODS)
 def test_a_model_does_not_differ_from_itself(method: str) -> None:
     """A model compared with itself would seem to differ, or the answer would seem unsure."""
     models = two_models(3)
@@ -333,7 +336,7 @@ def test_a_difference_is_that_of_the_rates() -> None:
         assert difference.distribution[name].interval() == rate.interval()
 
 
-@pytest.mark.parametrize("method", METHODS[:-1])
+@by_method(WITHOUT_COVARIATES)
 def test_unanimous_models_leave_the_doubt_of_their_number(method: str) -> None:
     """Fifty wins out of fifty would be sold as a difference of exactly one, without any doubt."""
     past = np.tile([0, 1], 60)
@@ -452,7 +455,7 @@ def duel(seed: int, rates: tuple[float, ...] = (0.5, 0.3, 0.2), n_current: int =
     )
 
 
-@pytest.mark.parametrize("method", METHODS[:-1])
+@by_method(WITHOUT_COVARIATES)
 @pytest.mark.parametrize("ties", ["half", "own"])
 def test_the_other_side_wins_the_rest(method: str, ties: str) -> None:
     """A's and B's win rates, ties shared, would not add up to one."""
@@ -460,9 +463,12 @@ def test_the_other_side_wins_the_rest(method: str, ties: str) -> None:
     mine = hero.estimate_win_rate(*made.rounds(), method=method, ties=ties)
     yours = hero.estimate_win_rate(*made.rounds(["B", "A", "tie"]), method=method, ties=ties)
     tie = mine.distribution["tie"].value if ties == "own" else 0.0
-    assert yours.value == pytest.approx(1 - tie - mine.value, abs=1e-6)
+    # hero3 has priors on logits against the first class: with three classes it matters a little which one that is
+    is_exact = method in CARRIED or method not in WITH_GOLD
+    within = 1e-6 if is_exact else mine.std_error / 20
+    assert yours.value == pytest.approx(1 - tie - mine.value, abs=within)
     if ties == "half":
-        assert yours.std_error == pytest.approx(mine.std_error, abs=1e-6)
+        assert yours.std_error == pytest.approx(mine.std_error, abs=within)
 
 
 def test_ties_count_half_or_apart() -> None:
@@ -730,7 +736,7 @@ def ratings() -> tuple[Round, Round]:
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@by_method(METHODS)
 def test_a_distribution_adds_up(method: str) -> None:
     """Shares of the classes would not add up to one, or the mean score not follow from them."""
     estimate = hero.estimate_rate(*ratings(), **options_of(method))
@@ -745,7 +751,7 @@ def test_a_distribution_adds_up(method: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@by_method(METHODS)
 def test_a_top_box_is_the_sum_of_its_classes(method: str) -> None:
     """The share of 4s and 5s would not be the sum of the two."""
     box = hero.estimate_rate(*ratings(), positive=["4", "5"], **options_of(method))
@@ -893,7 +899,7 @@ def test_a_positive_class_named_in_history_counts() -> None:
     )
 
 
-@pytest.mark.parametrize("method", METHODS[:-1])
+@by_method(WITHOUT_COVARIATES)
 def test_a_positive_class_of_two_named_in_history_counts(pair: Pair, method: str) -> None:
     """Methods that need no history would refuse a call that the others accept, and compare_methods with them."""
     words = {"classes": ["ok", "bad"]}

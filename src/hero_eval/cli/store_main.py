@@ -10,6 +10,7 @@ import typer
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.option_groups import AboutRound, grouped
+from hero_eval.io.exports.tool_names import TOOLS
 
 _PANEL = "Store: rounds that accumulate"
 
@@ -75,10 +76,7 @@ def import_(
         typer.Option(
             "--from",
             metavar="TOOL",
-            help=(
-                "label-studio, argilla, langfuse, inspect, promptfoo, lm-eval, mt-bench, wide or long; without it the "
-                "file tells."
-            ),
+            help=f"{', '.join(list(TOOLS)[:-1])} or {list(TOOLS)[-1]}; without it the file tells.",
             show_default=False,
         ),
     ] = None,

@@ -69,10 +69,10 @@ def _fit_findings(question: Question, fit: Fit, current: Current) -> list[Findin
         why = "history does not pin its labelers down"
         found.append(Finding("F303", f"{why}; the interval is the whole range", {"why": why}))
     if fit.on_edge:
-        message = "the best rate lies on the edge (0 or 1); its interval starts there and is approximate"
-        more = "gold moves" if question.method.by_design else "labels move"
-        action = f"Read the interval, not the value. More {more} it off the edge."
-        found.append(Finding("F302", message, action=action))
+        message = "the estimated rate is 0 or 1, or next to it; its interval begins at that edge and is approximate"
+        more = "gold shortens" if question.method.by_design else "labels shorten"
+        so = "Report the interval, not the value: its other end says how far from the edge the rate may be."
+        found.append(Finding("F302", message, action=f"{so} More {more} it."))
     return found
 
 

@@ -87,7 +87,8 @@ def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Roun
     least = LEAST_OWN if method.by_design else 1
     poor = [one for one in currents if one.n_gold < least or stays([one])]  # whose labels stay in an engine, cannot
     if method.by_design and poor:
-        message = f"{method.name} needs gold for {LEAST_OWN} or more items of {poor[0].name!r}; {poor[0].n_gold} has it"
+        has = f"{poor[0].name!r}, which has gold for {poor[0].n_gold}"
+        message = f"{method.name} needs gold for {LEAST_OWN} or more items of {has}"
         raise unsupported("E305", message)
     if method.gold is GoldNeed.HISTORY or (method.gold is GoldNeed.EITHER and poor):
         if past:

@@ -68,7 +68,7 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
             problems.append(
                 Problem(
                     "E126",
-                    f"{place} holds answers that are no numbers, though label_kind is 'score': {name_some(words)}. "
+                    f"{place} holds answers that are not numbers, though label_kind is 'score': {name_some(words)}. "
                     'Say which number each stands for (map={"good": 1}; command: --map good=1), or count them as not '
                     "given (missing=; command: --missing).",
                 )
@@ -89,9 +89,9 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
         problems.append(
             Problem(
                 "E126",
-                f"{place} holds {len(labels) - len(strays)} distinct numbers, as scores do, and answers that are none: "
-                f"{name_some(strays)}. Correct them, count them as not given (missing=; command: --missing), or say "
-                "that every number is an answer of its own (label_kind='answer'; command: --label-kind answer).",
+                f"{place} holds {len(labels) - len(strays)} distinct numbers, as scores do, and answers that are not "
+                f"numbers: {name_some(strays)}. Correct them, count them as not given (missing=; command: --missing), "
+                "or say that every number is an answer of its own (label_kind='answer'; command: --label-kind answer).",
             )
         )
         return True

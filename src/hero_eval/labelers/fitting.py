@@ -185,7 +185,7 @@ def no_gold(rounds: Sequence[Round]) -> SupportError:
 
 
 def not_converged(report: EMReport) -> Finding:
-    message = f"EM stopped after {report.n_steps} steps, still changing by {report.change:.1e} a step"
+    message = f"EM stopped after {report.n_steps} steps, still changing by {report.change:.1e} per step"
     return Finding("F301", message, {"steps": report.n_steps, "change": report.change})
 
 

@@ -29,12 +29,14 @@ def fit_findings(
     if fit.information.is_weak:
         found.append(weak_finding("the data do not pin the model down"))
     if not fit.report.converged:
-        message = f"the fit stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} a step"
+        message = (
+            f"the fit stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} per step"
+        )
         found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
     if fit.shape.n_levels:
         message = (
             f"labelers err together given the gold: {fit.shape.n_levels} levels of items explain their answers better "
-            "than one state a class"
+            "than one state per class"
         )
         found.append(Finding("F204", message, {"levels": fit.shape.n_levels}))
     if evidence.n_strangers:
@@ -45,8 +47,8 @@ def fit_findings(
         found.append(_unknown_drift(measured, between.drift))
     if excess > 0 and np.sqrt(between.own.max()) > LEAST_OWN_SD:
         message = (
-            f"the current labelers moved against each other by more than past rounds did (sd {np.sqrt(excess):.2f} on "
-            "the logit scale); the interval allows for it"
+            "the current labelers changed relative to each other by more than in past rounds (sd "
+            f"{np.sqrt(excess):.2f} on the logit scale); the interval allows for it"
         )
         found.append(Finding("F207", message, {"excess_sd": float(np.sqrt(excess))}))
     return found

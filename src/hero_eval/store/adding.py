@@ -152,8 +152,8 @@ def _date_findings(about: About) -> list[Finding]:
     if about.old is not None or date_of(about.name, about.date)[0] is not None:
         return []
     message = (
-        f"the date of round {about.name!r} is not known: none was given, and its name holds none. It counts as of the "
-        "day on which it is added, so rounds up to that day are its history, and it is history of later ones"
+        f"round {about.name!r} has no date: none was given, and its name holds none. It is dated today, the day on "
+        "which it is added: rounds dated up to today are its history, and rounds dated later have it in theirs"
     )
     return [Finding("F804", message, {"round": about.name})]
 

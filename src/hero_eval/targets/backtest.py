@@ -390,6 +390,6 @@ def _findings(result: Backtest, past: Sequence[Round]) -> list[Finding]:
         )
         found.append(Finding("F604", message, {"history_mean": mean.score, best.method: best.score}))
     for name, of in result.skipped.items():
-        message = f"{name} could not play {name_some(list(of))}: {next(iter(of.values()))}"
+        message = f"{name} could not be tried on {name_some(list(of))}: {next(iter(of.values()))}"
         found.append(Finding("F605", message, {"method": name, "rounds": dict(of)}))
     return found

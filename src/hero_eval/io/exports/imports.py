@@ -15,24 +15,12 @@ from typing import Any
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.io.exports.opening import JSON_ENDINGS, Opening, open_export
+from hero_eval.io.exports.tool_names import TOOLS
 from hero_eval.io.files import ENDINGS
 from hero_eval.io.read_options import make_options
 from hero_eval.io.tables import InputTable, InputTables
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import listed
-
-TOOLS = {
-    "label-studio": "label_studio",
-    "argilla": "argilla",
-    "langfuse": "langfuse",
-    "inspect": "inspect_log",
-    "promptfoo": "promptfoo",
-    "lm-eval": "lm_eval",
-    "mt-bench": "mt_bench",
-    "long": "plain_long",
-    "wide": "plain_wide",
-}
-"""Names of `--from`, and the files beside this one, in the order in which they are tried."""
 
 LONGEST_ANSWER = 500
 """What is longer is a text, not one of a few possible answers."""
@@ -180,12 +168,13 @@ def _recognize(opened: Opening) -> tuple[str, str]:
         if tool.fits(opened):
             return name, f"it has {tool.looks_for}"
     looked = "; ".join(f"{name}: {_tool(name).looks_for}" for name in TOOLS)
-    what = "columns" if opened.table is not None else "first record has the keys"
+    keys = listed(list(opened.keys)) or "none"
+    has = f"Its columns: {keys}" if opened.table is not None else f"The keys of its first record: {keys}"
     raise wrong(
         "E120",
-        f"{opened.file} is of no known format. Its {what} {listed(list(opened.keys)) or 'none'}. Looked for: {looked}. "
-        f"Name the tool (--from), or map columns of a plain table (--column item=...). "
-        f"Known endings: {', '.join((*JSON_ENDINGS, *ENDINGS))}.",
+        f"{opened.file} is not a file of a tool that hero knows. {has}. What each tool's file has: {looked}. If it is "
+        "such a file, name the tool: --from. If it is a table of labels with other column names, map them: "
+        f"--column item=... Files that can be read end in {', '.join((*JSON_ENDINGS, *ENDINGS))}.",
     )
 
 
@@ -221,8 +210,9 @@ def _finish(name: str, why: str, opened: Opening, asked: ExportOptions) -> Expor
     who = "first(kind) AS kind, first(model) AS model, first(prompt) AS prompt, first(settings) AS settings"
     labelers = _arrow(con, f"SELECT labeler, {who} {kept} AND NOT gold GROUP BY labeler ORDER BY labeler")
     if not labels.num_rows:
-        reasons = "; ".join(f"{count} dropped: {reason}" for reason, count in dropped.items()) or "it holds no answers"
-        raise wrong("E122", f"{opened.file} ({name}) holds no label that could be imported: {reasons}.")
+        reasons = "; ".join(f"{count} dropped: {reason}" for reason, count in dropped.items()) or "it has no answers"
+        remedy = "If the labels answer another question, name it: --field; if another tool wrote the file: --from"
+        raise wrong("E122", f"{opened.file}, read as {name}, has no label to import: {reasons}. {remedy}")
     return Export(name, why, str(opened.file), labels, gold, _items(con), labelers, dropped)
 
 

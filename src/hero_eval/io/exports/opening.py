@@ -105,8 +105,8 @@ def _load_json(file: Path, con: Any) -> None:
     if not file.name.lower().endswith(JSON_ENDINGS) and start.lstrip()[:1] not in (b"{", b"["):
         raise wrong(
             "E120",
-            f"{file} is of no known format: it starts with {start!r}. Looked for: JSON, which starts with {{ or [, and "
-            f"tables, which end in {', '.join(ENDINGS)}. Export it as one of these.",
+            f"{file} is neither JSON nor a table: it starts with {start!r}. Export it as JSON, which starts with {{ or "
+            f"[, or as a table whose name ends in {', '.join(ENDINGS)}.",
         )
     size = LARGEST if file.name.endswith(".gz") else min(LARGEST, file.stat().st_size + 1024)
     con.execute(
@@ -170,7 +170,9 @@ def _refuse_other_records(file: Path, con: Any, count: int) -> None:
         "SELECT count(*), min(number) FROM records WHERE json_type(json) IS DISTINCT FROM 'OBJECT'"
     ).fetchone()
     if odd:
-        raise wrong("E103", f"{file} cannot be read: {odd} of {count} records are no objects, first record {first}.")
+        raise wrong(
+            "E103", f"{file} cannot be read: {odd} of {count} records are not JSON objects, first record {first}."
+        )
 
 
 def _damaged(file: Path, error: Exception) -> InputError:
@@ -182,5 +184,5 @@ def _damaged(file: Path, error: Exception) -> InputError:
         return wrong("E106", f"{file} is not UTF-8 throughout: {reason}. Save it as UTF-8.")
     if "maximum_object_size" in reason:
         reason = f"one record is larger than {LARGEST // 2**20} MB, or never ends"
-        return wrong("E103", f"{file} cannot be read: {reason}. Export it with a record a line, or in parts.")
+        return wrong("E103", f"{file} cannot be read: {reason}. Export it with one record per line, or in parts.")
     return wrong("E103", f"{file} cannot be read: {reason}. Export it again; it may be damaged or cut short.")

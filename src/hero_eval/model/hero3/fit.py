@@ -274,8 +274,8 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
     n_labelers, n_answers = patterns.n_labelers, patterns.n_answers
     n_basis = shape.basis.shape[1]
     if n_labelers * ((n_answers - 1) * n_basis) ** 2 > _MOST_PRIOR:
-        message = f"hero3 asks how the answers of {n_labelers:,} labelers hang together in {shape.n_classes:,} classes"
-        raise unsupported("E306", f"{message}, which memory does not hold.")
+        message = f"hero3 asks how the answers of {n_labelers:,} labelers are related in {shape.n_classes:,} classes"
+        raise unsupported("E306", f"{message}, which does not fit in memory.")
     hits, by_class = gold_counts(patterns, rows.n_classes)
     given = patterns.to_cells(patterns.counts[:, None])[:, :, 0]
     base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))
