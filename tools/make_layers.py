@@ -31,6 +31,7 @@ SAYS = {
     "estimation": "prepare, select, diagnose, interval",
     "estimate": "a number and how sure it is",
     "methods": "one file per method",
+    "item_results": "what an estimate says of single items",
     "labelers": "what is known of each labeler",
     "read": "files become rounds",
     "counting": "rounds become patterns",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
     from hero_eval.targets.grouped import GroupedEstimates
+    from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
@@ -40,6 +41,7 @@ _HOMES = {
     "HeroError": "errors",
     "History": "store.past_rounds",
     "InputError": "errors",
+    "ItemCalibration": "targets.item_calibration",
     "Moderation": "targets.moderation",
     "Reliability": "labelers.reliability",
     "Round": "round",
@@ -53,6 +55,7 @@ _HOMES = {
     "estimate_rate": "targets.rate",
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "labelers.fitting",
+    "item_calibration": "targets.item_calibration",
     "open_store": "store.store",
     "read_round": "read",
     "save_counts": "counting.tally_files",
@@ -68,6 +71,7 @@ __all__ = [
     "HeroError",
     "History",
     "InputError",
+    "ItemCalibration",
     "Moderation",
     "Reliability",
     "Round",
@@ -82,6 +86,7 @@ __all__ = [
     "estimate_rate",
     "estimate_win_rate",
     "fit_reliability",
+    "item_calibration",
     "open_store",
     "read_round",
     "save_counts",

@@ -37,6 +37,8 @@ CATALOGUE: dict[str, str] = {
     "E125": "gold has too many distinct numbers to be classes",
     "E126": "labels that should be scores are not numbers",
     "E127": "labels and gold share no answer",
+    "E128": "nothing can be said of single items",
+    "E129": "numeric gold does not fit what is asked",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",

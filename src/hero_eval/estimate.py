@@ -22,6 +22,7 @@ from hero_eval.display import Displayed, render
 from hero_eval.documents import SCHEMA_VERSION as SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, doubts_of
+from hero_eval.item_results import ItemResults
 from hero_eval.model.em import EMReport
 from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.result_frames import checked_backend, to_frame
@@ -188,6 +189,8 @@ class Estimate(Displayed):
         The rounds and options behind the number. For use inside the package.
     n_gold_current : int
         Of the golds used, those in the current round.
+    item_results : ItemResults or None
+        What `items` makes a table of. For use inside the package.
     """
 
     target: str
@@ -210,6 +213,7 @@ class Estimate(Displayed):
     least_error: float = 0.0
     source: Source | None = field(default=None, repr=False)
     n_gold_current: int = 0
+    item_results: ItemResults | None = field(default=None, repr=False)
 
     @property
     def n_gold_history(self) -> int:
@@ -381,20 +385,36 @@ class Estimate(Displayed):
         """
         current = self.source.currents[0] if self.source is not None else None
         low, high = self.interval()
-        row = {
-            "target": self.target,
-            "what": self.what,
-            "value": self.value,
-            "std_error": self.std_error,
-            "low": low,
-            "high": high,
-            "level": self.level,
-            "method": self.method,
-            "n_items": self.n_items,
-            "n_gold": self.n_gold,
-        }
+        row = {name: getattr(self, name) for name in ("target", "what", "value", "std_error")}
+        row |= {"low": low, "high": high}
+        row |= {name: getattr(self, name) for name in ("level", "method", "n_items", "n_gold")}
         kind = checked_backend(backend, "files" if current is None else current.frame_kind)
         return to_frame({name: [value] for name, value in row.items()}, kind)
+
+    def items(self, backend: str | None = None) -> Any:
+        """One row for each item behind the estimate: how probable each class is, how far the item moves the number.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: as for `to_frame`.
+
+        Returns
+        -------
+        dataframe
+            Columns: item; side (of a difference); class (gold, or the most probable); probability_X of each class X;
+            expected (what the item adds to the mean: a probability or a score); labels (how many); has_gold; gold;
+            influence (by how much, to first order, the estimate would fall if the item were left out).
+
+        Raises
+        ------
+        InputError
+            If nothing can be said of single items (E128), or the backend is not one of these (E201).
+        """
+        if self.item_results is None:
+            raise wrong("E128", f"the {self.what} is not a mean over items. Ask for a rate, whose items are to be had.")
+        kind = checked_backend(backend, self.item_results.rounds[0].round.frame_kind)
+        return to_frame(self.item_results.columns(), kind)
 
     def summary(self) -> str:
         """The answer in plain words, the facts behind it and the findings: what the terminal shows, as text.

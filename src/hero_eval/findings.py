@@ -36,6 +36,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F116": ("note", "answers that count as not given, as asked"),
     "F117": ("warning", "answers that no gold gives"),
     "F118": ("note", "labels are scores, cut into ordered bins"),
+    "F119": ("note", "gold has many values, cut into ordered classes"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -62,6 +63,9 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F312": ("note", "the shape of the round's labels moved the rate"),
     "F316": ("note", "how much of the drift two models share is not known"),
     "F320": ("note", "how much the labels sharpened the mean of the round's gold"),
+    "F321": ("note", "which gold was hidden to see how well items are told"),
+    "F322": ("warning", "probabilities of single items are off"),
+    "F323": ("warning", "too little gold to see how well items are told"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hero_eval.estimate import Estimate
     from hero_eval.findings import Finding
     from hero_eval.targets.backtest import Backtest
+    from hero_eval.targets.item_calibration import ItemCalibration
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
@@ -258,6 +259,16 @@ def backtest(result: Backtest) -> str:
     held = f"its {percent(result.level)} intervals held in {round(best.coverage * best.n_rounds)}"
     off = f"was off by {number(best.abs_error)} on average in the {result.what}"
     return f"Over {count(best.n_rounds, 'past round')} {result.best} {off}, and {held} of them."
+
+
+def calibration(result: ItemCalibration) -> str:
+    """How far probabilities of items are off, and what they are worth."""
+    return (
+        f"On {count(result.n_gold, 'gold')} that {result.method} did not see, probabilities were off by "
+        f"{number(result.error)} on average (expected calibration error; chance alone would make it "
+        f"{number(result.error_by_chance)}). The Brier score is {number(result.brier)}; without labels it would be "
+        f"{number(result.brier_of_mean)}."
+    )
 
 
 def quality(discrimination: float, uninformative: float) -> str:

@@ -7,6 +7,7 @@ Altair and vl-convert draw them, without a browser; `pip install 'hero-eval[repo
 """
 
 from hero_eval.charts.interval_charts import difference, differences, estimates, methods
+from hero_eval.charts.item_charts import calibration
 from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
 from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
 from hero_eval.charts.study_charts import coverage, real, study
@@ -18,6 +19,7 @@ __all__ = [
     "RoundValue",
     "agreement",
     "backtest",
+    "calibration",
     "coverage",
     "difference",
     "differences",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ from hero_eval.estimation.diagnostics import diagnose, knows_nothing, past_round
 from hero_eval.estimation.intervals import bounds_unseen, drift_curve, edge_floor, interval_kind, profile_curve
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, settled, unique
+from hero_eval.item_results import ItemResults, RoundItems
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import EDGE_ITEMS
@@ -66,7 +68,7 @@ class Analysis:
             found = unique(settled(found, ("F304", "F307")))
         elif curve is not None and kind == "influence" and bounds_unseen([fit]):
             found = unique(settled(found, ("F307",)))
-        return self.finish(
+        made = self.finish(
             target,
             what,
             value,
@@ -80,6 +82,17 @@ class Analysis:
             curve=curve,
             floor=floor,
         )
+        return replace(made, item_results=self.items_of(contrast, [self.round_items(at)]))
+
+    def round_items(self, at: int) -> RoundItems:
+        """What is known of the items of the current round at this position."""
+        fit, current = self.fits[at], self.question.currents[at]
+        known = bool(np.isfinite(fit.current).all())
+        return RoundItems(current.round, current.kept, fit.posteriors, fit.current, known)
+
+    def items_of(self, contrast: Floats, rounds: Sequence[RoundItems]) -> ItemResults:
+        """The items behind an estimate of  contrast . rates."""
+        return ItemResults(self.question.method.name, self.question.classes, contrast, tuple(rounds))
 
     def _curve(
         self, kind: str, contrast: Floats, value: float, influence: Influence, floor: float, at: int

@@ -54,6 +54,7 @@ def _the_other(shown: Estimate, what: str) -> Estimate:
         center=1.0 - shown.center,
         influence=shown.influence * -1.0,
         curve=Mirrored(shown.curve, 1.0),
+        item_results=None if shown.item_results is None else shown.item_results.mirrored(),
     )
 
 

@@ -72,7 +72,12 @@ def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
         longer = NoSurer(difference.curve, one.curve, other.curve, values, difference.bounds)
         difference = replace(difference, curve=longer)
     worst = next((fit.report for fit in fits if fit.report is not None and not fit.report.converged), fits[0].report)
-    return replace(difference, em=worst, distribution={"a": one, "b": other})
+    sides = [
+        replace(analysis.round_items(at), factor=factor, marks={"side": name})
+        for at, (name, factor) in enumerate((("a", 1.0), ("b", -1.0)))
+    ]
+    items = analysis.items_of(contrast, sides)
+    return replace(difference, em=worst, distribution={"a": one, "b": other}, item_results=items)
 
 
 @dataclass(frozen=True, eq=False)

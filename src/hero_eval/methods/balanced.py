@@ -18,7 +18,7 @@ import numpy as np
 from hero_eval.findings import Finding
 from hero_eval.methods import hero3 as model_based
 from hero_eval.methods.evidence import JointEvidence
-from hero_eval.methods.ppi import ppi_fit
+from hero_eval.methods.ppi import posteriors_at, ppi_fit
 from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
@@ -80,14 +80,16 @@ def balanced(evidence: JointEvidence) -> Fit:
     said = f"hero3 says {_say(by_model)}, ppi {_say(by_design)}; hero3 was counted for {w:.0%}"
     data = {"weight": w, "hero3": by_model.rates.tolist(), "ppi": by_design.rates.tolist()}
     kept = tuple(one for one in by_model.findings if one.code in ("F301", "F204"))
+    mean = by_design.rates + w * (by_model.rates - by_design.rates)
     return replace(
         by_design,
-        rates=by_design.rates + w * (by_model.rates - by_design.rates),
+        rates=mean,
         inside=by_design.inside + w * (by_model.inside - by_design.inside),
         current=mixed[len(past) :],
         history=mixed[: len(past)] if by_model.history is not None else None,
         paper=mixed[len(past) :],
         findings=(*by_design.findings, *kept, Finding("F306", said, data, _ACTION)),
+        posteriors=posteriors_at(evidence, by_model.levels, mean),
     )
 
 

@@ -10,6 +10,7 @@ from hero_eval.findings import Finding
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import HistoryFit
+from hero_eval.model.item_posteriors import by_likelihood
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats, Patterns
 from hero_eval.model.rate_derivatives import rates_gradient, rates_information
@@ -113,6 +114,7 @@ def carried_fit(carried: Carried) -> Fit:
         on_edge=carried.root.on_edge,
         report=carried.learned.report,
         findings=fit_findings(carried),
+        posteriors=by_likelihood(carried.patterns, carried.likelihood, inside, gold_used=carried.own),
     )
 
 

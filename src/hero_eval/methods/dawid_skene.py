@@ -10,6 +10,7 @@ from hero_eval.methods.evidence import LabelsOnly
 from hero_eval.methods.registry import method
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import HistoryFit, fit_without_gold
+from hero_eval.model.item_posteriors import by_likelihood
 from hero_eval.model.latent import class_log_likelihood
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import edge_point, relative_likelihood, scores
@@ -47,15 +48,17 @@ def dawid_skene(evidence: LabelsOnly) -> Fit:
     if alone or (not on_edge and not _pinned(gradient, direction)):
         influence, known = np.full_like(influence, np.nan), np.full_like(known, np.nan)
         found_weak = [unknown_finding("the labels alone do not tell the rate: every rate fits them about as well")]
+    inside = edge_point(found, patterns.total) if on_edge else found
     return Fit(
         found,
-        edge_point(found, patterns.total) if on_edge else found,
+        inside,
         influence,
         None,
         known,
         on_edge=on_edge,
         report=fitted.report,
         findings=(finding, *found_weak),
+        posteriors=by_likelihood(patterns, likelihood, inside, gold_used=False),
     )
 
 

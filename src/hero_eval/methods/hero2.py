@@ -16,6 +16,7 @@ from hero_eval.methods.hero2_findings import Shift, dropped_findings, moved_cova
 from hero_eval.methods.hero2_influences import Influences, Pulls, item_influences, summed_influences
 from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
+from hero_eval.model.item_posteriors import by_likelihood
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import Root, edge_point, solve_rates
 from hero_eval.model.regression import FEW, Covariates, Ridge, SummedCovariates, prepare, prepare_sums, solve_ridge
@@ -65,6 +66,7 @@ def hero2(evidence: CovariateEvidence) -> Fit:
         on_edge=edge,
         report=carried.learned.report,
         findings=(*fit_findings(carried), *_covariate_findings(evidence, tilted)),
+        posteriors=by_likelihood(carried.patterns, carried.likelihood, inside, gold_used=False),
     )
 
 

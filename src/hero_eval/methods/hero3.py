@@ -33,6 +33,7 @@ from hero_eval.model.hero3.humps import hump_rates
 from hero_eval.model.hero3.level_selection import CONTRADICTED, choose_levels
 from hero_eval.model.hero3.shape import RoundRows
 from hero_eval.model.history import fit_without_gold
+from hero_eval.model.item_posteriors import ItemPosteriors, RoundDoubt
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 from hero_eval.model.rates import off_edge, on_edge
 from hero_eval.model.regression import FEW, Covariates, prepare
@@ -82,6 +83,27 @@ def hero3(evidence: JointEvidence) -> Fit:
         levels=fit,
         over_both=fitted.over_both,
         by_mean=direct[:n_history] if fitted.over_both else None,
+        posteriors=_posteriors(fitted, found.rates, n_history, RoundDoubt(between, _spread(by_item))),
+    )
+
+
+def _spread(by_item: Floats) -> Floats:
+    """(K-1, K-1): the covariance of the rates by all items' influences; none where these are not known."""
+    out: Floats = np.nan_to_num(by_item.T @ by_item)
+    return out
+
+
+def _posteriors(fitted: FittedRound, rates: Floats, n_history: int, doubt: RoundDoubt) -> ItemPosteriors:
+    """Of the current items. A rate over both rounds' covariates is not the mean of these items, and moves none."""
+    rows = fitted.fit.rows
+    patterns = rows.patterns
+    return ItemPosteriors(
+        fitted.shares,
+        patterns.row_of_item[n_history:],
+        rows.known,
+        patterns.item_weight[n_history:],
+        None if fitted.over_both else rates,
+        doubt,
     )
 
 

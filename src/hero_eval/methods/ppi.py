@@ -15,6 +15,7 @@ from hero_eval.methods.hero3 import fitted_levels
 from hero_eval.methods.registry import GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.hero3.fit import LevelFit
+from hero_eval.model.item_posteriors import ItemPosteriors
 from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.model.prediction_powered import Powered, left_out, powered_mean
 from hero_eval.model.rates import EDGE_ITEMS, edge_point
@@ -66,7 +67,14 @@ def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
         findings=(Finding("F320", said, {"power": found.power, "gold": n_gold, "worth": found.worth}),),
         levels=levels,
         edge_items=found.worth,
+        posteriors=posteriors_at(evidence, levels, rates),
     )
+
+
+def posteriors_at(evidence: JointEvidence, levels: LevelFit, rates: Floats) -> ItemPosteriors:
+    """Of the current items, by a fit of HERO-3's model, in a round with these rates."""
+    here = levels.rows.patterns.row_of_item[evidence.n_history :]
+    return ItemPosteriors(levels.shares, here, levels.rows.known, evidence.unrouted.item_weight, rates)
 
 
 def _on_simplex(rates: Floats) -> Floats:

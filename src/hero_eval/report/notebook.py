@@ -18,6 +18,7 @@ from hero_eval.round import Round
 from hero_eval.targets.backtest import Backtest
 from hero_eval.targets.comparison import Comparison
 from hero_eval.targets.grouped import GroupedEstimates
+from hero_eval.targets.item_calibration import ItemCalibration
 from hero_eval.targets.moderation import Moderation
 
 MOST_LABELERS = 30
@@ -143,6 +144,20 @@ def _backtest(result: Backtest) -> Page:
     }
 
 
+def _calibration(result: ItemCalibration) -> Page:
+    head = ("probability", "golds", "predicted", "observed", "from", "to")
+    rows = [
+        (f"{one.low:.2f} to {one.high:.2f}", one.n, one.predicted, one.observed, one.observed_low, one.observed_high)
+        for one in result.bins
+    ]
+    return {
+        "title": "probabilities of single items, beside gold that was hidden",
+        "answer": phrasing.calibration(result),
+        "table": (head, rows, ""),
+        "told": told_of(result.findings),
+    }
+
+
 def _reliability(result: Reliability) -> Page:
     return {
         "title": "reliability of the labelers",
@@ -179,6 +194,7 @@ _PAGES: dict[type, Callable[[Any], Page]] = {
     GroupedEstimates: _family,
     Moderation: _moderation,
     Backtest: _backtest,
+    ItemCalibration: _calibration,
     Reliability: _reliability,
     Round: _round,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from hero_eval.estimation.options import Options, PastRounds, require_round
 from hero_eval.estimation.question import Question
 from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.findings import Finding, settled, unique
+from hero_eval.item_results import ItemResults
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
@@ -210,7 +211,25 @@ def estimate_moderation(
     made = {
         bool(here.round.flags(flag)[0]): _group(analysis, at, contrast) for at, here in enumerate(question.currents)
     }
-    return _assemble(analysis, made, _flag_share(question, flag), contrast, found)
+    share = _flag_share(question, flag)
+    whole = _assemble(analysis, made, share, contrast, found)
+    return replace(whole, prevalence=replace(whole.prevalence, item_results=_items(analysis, made, share, contrast)))
+
+
+def _items(
+    analysis: Analysis, made: dict[bool, _Group], flagged: tuple[float, Influence], contrast: Floats
+) -> ItemResults:
+    """Every item, and how far it moves the prevalence: by its group's rate, and by the flagged share."""
+    share, on_share = flagged
+    apart = (made[True].center - made[False].center) if len(made) == 2 else 0.0
+    moved = np.split(apart * on_share.parts[0].values, np.cumsum([one.n_items for one in made.values()])[:-1])
+    rounds = [
+        replace(
+            analysis.round_items(at), factor=share if side else 1.0 - share, shift=moved[at], marks={"flagged": side}
+        )
+        for at, side in enumerate(made)
+    ]
+    return analysis.items_of(contrast, rounds)
 
 
 def _findings(analysis: Analysis, flag: str) -> list[Finding]:
