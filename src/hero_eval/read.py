@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from hero_eval.errors import wrong
 from hero_eval.io.exports.imports import refuse_export
@@ -15,6 +15,7 @@ from hero_eval.io.items import LABELER_PREFIX
 from hero_eval.io.places import at_hand
 from hero_eval.io.read_options import ReadOptions, make_options
 from hero_eval.io.reshape import is_long
+from hero_eval.io.several import stands_for, which_rounds
 from hero_eval.io.validate import parse_round
 from hero_eval.round import Round
 
@@ -172,6 +173,47 @@ def _needs_memory(files: Mapping[str, Path], options: ReadOptions) -> bool:
     if any(not is_for_engines(file) for file in files.values()):
         return True
     return not is_long(header_of(files["labels"]), options)
+
+
+@runtime_checkable
+class TableLike(Protocol):
+    """A dataframe of any library: something that has columns."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns."""
+
+
+RoundLike = Round | str | os.PathLike[str] | TableLike
+"""What stands for a round: one, the path of one, or a dataframe of one."""
+
+
+def round_of(given: object, what: str = "the current round") -> Round:
+    """A round, read if it is a path or a dataframe; E201 if it is none of them."""
+    if isinstance(given, Round):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return read_round(given)
+    if isinstance(given, TableLike):
+        return Round(given)
+    kind = type(given).__name__
+    raise wrong("E201", f"{what} is {kind}. Give a Round, the path of one, or a dataframe: hero_eval.Round(labels)")
+
+
+def past_rounds_of(given: object, currents: Sequence[object] = ()) -> list[Round]:
+    """Past rounds: each a round, a dataframe, a path, a pattern such as ``rounds/2026-*``, or a folder of rounds."""
+    several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    here = [one for one in currents if isinstance(one, str | os.PathLike)]
+    out: list[Round] = []
+    for one in several:
+        if not isinstance(one, str | os.PathLike):
+            out.append(round_of(one, "a past round"))
+            continue
+        found = stands_for(one, here)
+        read = [read_round(path) for path in found]
+        note = which_rounds([one], found)
+        out += read if note is None else [read[0].noted(note), *read[1:]]
+    return out
 
 
 def _refuse_in_engine(options: ReadOptions, engine: str) -> None:
