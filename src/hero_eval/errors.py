@@ -39,6 +39,13 @@ CATALOGUE: dict[str, str] = {
     "E127": "labels and gold share no answer",
     "E128": "nothing can be said of single items",
     "E129": "numeric gold does not fit what is asked",
+    "E130": "it is not clear what the columns of a wide table are",
+    "E131": "a labeler that was named is not there",
+    "E132": "the file holds several criteria, or not the one that was named",
+    "E133": "an export of a labeling tool is not a table",
+    "E134": "a package that reads this kind of file is not installed",
+    "E135": "a file elsewhere cannot be fetched",
+    "E136": "a past round that was named is not there",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",

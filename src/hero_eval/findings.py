@@ -37,6 +37,11 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F117": ("warning", "answers that no gold gives"),
     "F118": ("note", "labels are scores, cut into ordered bins"),
     "F119": ("note", "gold has many values, cut into ordered classes"),
+    "F122": ("note", "what the columns of a wide table were taken for"),
+    "F123": ("note", "labelers that were left out as asked"),
+    "F124": ("note", "which past rounds a pattern or folder stood for"),
+    "F125": ("note", "levels of a categorical covariate that became columns"),
+    "F126": ("note", "vectors that were reduced to a few covariates"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from hero_eval.errors import wrong
-from hero_eval.io.files import find_files, is_counts, name_of, read_files, rows_of
+from hero_eval.io.exports.imports import refuse_export
+from hero_eval.io.files import find_files, header_of, is_counts, is_for_engines, name_of, read_files, rows_of
 from hero_eval.io.items import LABELER_PREFIX
+from hero_eval.io.places import at_hand
 from hero_eval.io.read_options import ReadOptions, make_options
+from hero_eval.io.reshape import is_long
+from hero_eval.io.several import stands_for, which_rounds
 from hero_eval.io.validate import parse_round
 from hero_eval.round import Round
 
@@ -38,18 +43,23 @@ def read_round(
     missing: Sequence[Any] | None = None,
     label_kind: str | None = None,
     map: Mapping[Any, Any] | None = None,
+    labelers: Sequence[str] | None = None,
+    exclude_labelers: Sequence[str] | None = None,
+    criterion: str | None = None,
     engine: str | None = None,
     memory_limit: str | None = None,
     spark: Any | None = None,
 ) -> Round:
-    """Read a folder of {labels,gold,items}.{parquet,csv,csv.gz,tsv}, or one file that holds all in one table.
+    """Read a folder of tables called labels, gold and items, or one file that holds all in one table, long or wide.
 
-    A file of counts that `save_counts` wrote is read as the round it came from.
+    Tables are Parquet (a file, or a folder of parts), CSV, TSV, JSON, JSON lines (all three also packed: .gz) or Excel
+    (extra ``excel``). A file of counts that `save_counts` wrote is read as the round it came from.
 
     Parameters
     ----------
     path : path-like
-        The folder, or the file.
+        The folder, or the file; ``"-"`` is standard input, and addresses such as ``s3://bucket/may`` are fetched
+        (extras ``s3`` and ``gcs``; others through what fsspec has).
     columns : mapping of str to str, optional
         Our column names mapped to yours, such as ``{"labeler": "user"}``. None: the columns have our names.
     classes : sequence, optional
@@ -71,6 +81,14 @@ def read_round(
     map : mapping, optional
         Answers, of labels and gold, that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they
         are.
+    labelers : sequence of str, optional
+        The labelers that count. In a wide table, which has one column for each labeler, these are columns, and the rest
+        describes items. None: all of a long table; in a wide one they are recognized, and `notes` says which (F122).
+    exclude_labelers : sequence of str, optional
+        Labelers that do not count; in a wide table, columns that are not labelers. None: none.
+    criterion : str, optional
+        Of several criteria in one table the one that is asked for: columns such as ``helpful_gpt`` or ``gpt_helpful``
+        of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.
     engine : {"memory", "duckdb", "spark"}, optional
         Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
         10 million labels or 256 MB and more, which the files say before they are read; else memory.
@@ -102,21 +120,100 @@ def read_round(
         raise wrong(
             "E201", f"path is {kind}. read_round reads files; make a round of a dataframe: hero_eval.Round(labels)"
         )
-    where = Path(path).expanduser()
-    files, problems = find_files(where)
-    called = name or name_of(where)
-    options = make_options(columns, classes, positive, covariates, text, called, missing, label_kind, map)
-    if not problems:
-        _check_engine(engine, memory_limit, spark)
-        if is_counts(files["labels"]):
-            return cast(Round, _open_counts(files["labels"], options))
-        chosen = engine or ("spark" if spark is not None else _by_size(files, memory_limit))
-        if chosen != "memory" and engine is None and spark is None and memory_limit is None:
-            chosen = "memory" if label_kind == "score" else chosen
-        if chosen != "memory":
-            _refuse_in_engine(options, chosen)
-            return cast(Round, _open_large(files, options, chosen, memory_limit, spark))
-    return Round._of(parse_round(read_files(files, problems), options))
+    options = make_options(
+        columns,
+        classes,
+        positive,
+        covariates,
+        text,
+        name or "",
+        missing,
+        label_kind,
+        map,
+        labelers,
+        exclude_labelers,
+        criterion,
+    )
+    return read_with(path, options, engine, memory_limit, spark)
+
+
+def read_with(
+    path: str | os.PathLike[str],
+    options: ReadOptions,
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    spark: Any | None = None,
+) -> Round:
+    """As `read_round`, with options that were made before; without a name the round is called as its file."""
+    with at_hand(path) as place:
+        files, problems = find_files(place.path)
+        options = options if options.name else replace(options, name=name_of(place.path))
+        if not problems:
+            _check_engine(engine, memory_limit, spark)
+            if is_counts(files["labels"]):
+                place.keep()
+                return cast(Round, _open_counts(files["labels"], options))
+            chosen = engine or ("spark" if spark is not None else _by_size(files, memory_limit))
+            asked = engine is not None or spark is not None or memory_limit is not None
+            if chosen != "memory" and not asked and _needs_memory(files, options):
+                chosen = "memory"
+            if chosen != "memory":
+                _refuse_in_engine(options, chosen)
+                place.keep()
+                return cast(Round, _open_large(files, options, chosen, memory_limit, spark))
+        sources = read_files(files, problems)
+        refuse_export(place.path, sources, options)
+        return Round._of(parse_round(sources, options))
+
+
+def _needs_memory(files: Mapping[str, Path], options: ReadOptions) -> bool:
+    """Whether no engine takes this: scores, wide tables, labelers that are chosen, files that only Python reads."""
+    if options.label_kind == "score" or options.mapped or options.chooses_rows:
+        return True
+    if any(not is_for_engines(file) for file in files.values()):
+        return True
+    return not is_long(header_of(files["labels"]), options)
+
+
+@runtime_checkable
+class TableLike(Protocol):
+    """A dataframe of any library: something that has columns."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns."""
+
+
+RoundLike = Round | str | os.PathLike[str] | TableLike
+"""What stands for a round: one, the path of one, or a dataframe of one."""
+
+
+def round_of(given: object, what: str = "the current round") -> Round:
+    """A round, read if it is a path or a dataframe; E201 if it is none of them."""
+    if isinstance(given, Round):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return read_round(given)
+    if isinstance(given, TableLike):
+        return Round(given)
+    kind = type(given).__name__
+    raise wrong("E201", f"{what} is {kind}. Give a Round, the path of one, or a dataframe: hero_eval.Round(labels)")
+
+
+def past_rounds_of(given: object, currents: Sequence[object] = ()) -> list[Round]:
+    """Past rounds: each a round, a dataframe, a path, a pattern such as ``rounds/2026-*``, or a folder of rounds."""
+    several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    here = [one for one in currents if isinstance(one, str | os.PathLike)]
+    out: list[Round] = []
+    for one in several:
+        if not isinstance(one, str | os.PathLike):
+            out.append(round_of(one, "a past round"))
+            continue
+        found = stands_for(one, here)
+        read = [read_round(path) for path in found]
+        note = which_rounds([one], found)
+        out += read if note is None else [read[0].noted(note), *read[1:]]
+    return out
 
 
 def _refuse_in_engine(options: ReadOptions, engine: str) -> None:
@@ -128,6 +225,9 @@ def _refuse_in_engine(options: ReadOptions, engine: str) -> None:
     if options.mapped:
         message = f"map is for rounds in memory, and {engine} counts this one. Give engine='memory', or map the files"
         raise wrong("E204", message)
+    if options.chooses_rows:
+        what = "labelers, exclude_labelers and criterion are"
+        raise wrong("E204", f"{what} for rounds in memory, and {engine} counts this one. Give engine='memory'")
 
 
 def _check_engine(engine: str | None, memory_limit: str | None, spark: Any) -> None:

@@ -64,6 +64,14 @@ class Round(AnyRound):
     map : mapping, optional
         Answers, of labels and gold, that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they
         are.
+    labelers : sequence of str, optional
+        The labelers that count. In a wide table, which has one column for each labeler, these are columns, and the rest
+        describes items. None: all of a long table; in a wide one they are recognized, and `notes` says which (F122).
+    exclude_labelers : sequence of str, optional
+        Labelers that do not count; in a wide table, columns that are not labelers. None: none.
+    criterion : str, optional
+        Of several criteria in one table the one that is asked for: columns such as ``helpful_gpt`` or ``gpt_helpful``
+        of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.
 
     Raises
     ------
@@ -125,10 +133,26 @@ class Round(AnyRound):
         missing: Sequence[Any] | None = None,
         label_kind: str | None = None,
         map: Mapping[Any, Any] | None = None,
+        labelers: Sequence[str] | None = None,
+        exclude_labelers: Sequence[str] | None = None,
+        criterion: str | None = None,
     ) -> None:
         """Read the tables."""
         called = "round" if name is None else name
-        options = make_options(columns, classes, positive, covariates, text, called, missing, label_kind, map)
+        options = make_options(
+            columns,
+            classes,
+            positive,
+            covariates,
+            text,
+            called,
+            missing,
+            label_kind,
+            map,
+            labelers,
+            exclude_labelers,
+            criterion,
+        )
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
     @classmethod

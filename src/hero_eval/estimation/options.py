@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +12,13 @@ from hero_eval.estimate import check_level
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.history import Progress
+from hero_eval.read import RoundLike, TableLike, past_rounds_of, round_of
 from hero_eval.round import Round
 
 INTERVALS = ("influence", "profile", "bootstrap", "paper")
 PastRounds = Round | Sequence[Round] | Reliability | None
+HistoryLike = RoundLike | Sequence[RoundLike] | Reliability | None
+"""What stands for past rounds in a call: also paths, patterns, folders of rounds and dataframes."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,26 @@ class Options:
 
 
 def require_round(current: object) -> None:
+    """E201 for what is no round."""
     if not isinstance(current, Round):
         kind = type(current).__name__
         raise wrong("E201", f"the current round is {kind}. Make it a Round: hero_eval.Round(labels)")
+
+
+def as_round(current: RoundLike) -> Round:
+    """The round that a caller gave, read if it is a path or a dataframe."""
+    return round_of(current)
+
+
+def as_history(history: HistoryLike, *currents: object) -> PastRounds:
+    """Past rounds as a caller may give them; a pattern or folder leaves out the `currents` that are paths too."""
+    if history is None or isinstance(history, Round | Reliability):
+        return history
+    if isinstance(history, Sequence) and not isinstance(history, str):
+        if not history or all(isinstance(one, Round) for one in history):
+            return history  # type: ignore[return-value]  # as it came, for `history_rounds` to judge
+        return past_rounds_of(history, currents)
+    if isinstance(history, str | os.PathLike | TableLike):
+        found = past_rounds_of(history, currents)
+        return found[0] if len(found) == 1 else found
+    return history

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import codecs
 import csv
-import difflib
 import gzip
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hero_eval.errors import HeroError, InputError, Problem, wrong
+from hero_eval.io.excel import EXCEL, excel_table, sheet_names
+from hero_eval.io.json_tables import JSON_TABLES, json_table
 from hero_eval.io.tables import TABLES, InputTable, InputTables, gather, without_index
-from hero_eval.io.values import listed
+from hero_eval.io.values import listed, nearest
 
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+"""Tables that every engine reads."""
+ALL_ENDINGS = (*ENDINGS, *JSON_TABLES, EXCEL)
+"""And those that are read into memory."""
 COUNTS_MARK = b"hero_counts"
 """The entry in a Parquet file's metadata by which counts that `save_counts` wrote are known."""
 _FEW_BYTES = 1 << 16
@@ -61,7 +66,7 @@ def _stem(path: Path) -> str:
 
 def _ending(name: str) -> str | None:
     """The ending by which a file is known as a table; the longest that fits."""
-    fitting = [ending for ending in ENDINGS if name.lower().endswith(ending)]
+    fitting = [ending for ending in ALL_ENDINGS if name.lower().endswith(ending)]
     return max(fitting, key=len) if fitting else None
 
 
@@ -69,14 +74,14 @@ def _not_there(path: Path) -> Problem:
     parent = next((folder for folder in path.absolute().parents if folder.is_dir()), Path("/"))
     holds = sorted(entry.name for entry in parent.iterdir() if not entry.name.startswith("."))
     wanted = path.absolute().relative_to(parent).parts[0]
-    near = difflib.get_close_matches(wanted, holds, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(wanted, holds)
+    hint = f" Did you mean {near!r}?" if near is not None else ""
     return Problem("E101", f"{path} does not exist. {parent} holds: {listed(holds) or 'nothing'}.{hint}")
 
 
 def _files_in(path: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
     """The file of each table, and the problem of each table that has no file where it should, or two."""
-    if not path.is_dir() or path.name.lower().endswith(".parquet"):  # Spark writes a table as a folder
+    if not path.is_dir() or _is_parts(path):
         return {"labels": path}, {}
     entries = sorted(entry for entry in path.iterdir() if not entry.name.startswith("."))
     files: dict[str, Path] = {}
@@ -95,6 +100,27 @@ def _files_in(path: Path) -> tuple[dict[str, Path], dict[str, Problem]]:
     return files, problems
 
 
+_PART = re.compile(r"(part|data|chunk|shard|file)?[-_.]?\d.*\.parquet|.+=.+")
+
+
+def _is_parts(folder: Path) -> bool:
+    """Whether a folder is one table, as Spark and others write it: called .parquet, or full of numbered parts."""
+    if folder.name.lower().endswith(".parquet"):
+        return True
+    names = [entry.name.lower() for entry in folder.iterdir() if not entry.name.startswith((".", "_"))]
+    return bool(names) and all(map(_PART.fullmatch, names)) and any(folder.glob("**/*.parquet"))
+
+
+def holds_table(folder: Path) -> bool:
+    """Whether a folder is a round: it has a table of labels, or is one."""
+    return beside(folder, "labels") is not None or _is_parts(folder)
+
+
+def is_table_file(path: Path) -> bool:
+    """Whether this is a file that its ending says to be a table."""
+    return path.is_file() and _ending(path.name) is not None
+
+
 def read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> InputTables:
     """The tables in these files, with their problems besides those of tables that are `missing`."""
     sources: dict[str, InputTable] = {}
@@ -102,21 +128,40 @@ def read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> Inp
     broken = set(missing)
     for table, file in files.items():
         try:
-            sources[table] = InputTable(str(file), without_index(read_table(file)), "files")
+            if (sheets := _sheets(file)) is not None:
+                sources |= {name: _as_input(file, excel_table(file, of)) for name, of in sheets.items()}
+                continue
+            sources[table] = _as_input(file, read_table(file))
         except HeroError as error:
             problems += error.problems
             broken.add(table)
     return gather(sources, broken, problems)
 
 
+def _as_input(file: Path, table: Any) -> InputTable:
+    return InputTable(str(file), without_index(table), "files")
+
+
+def _sheets(file: Path) -> dict[str, str] | None:
+    """The sheets of a workbook that has one called labels; None of anything else."""
+    if _ending(file.name) != EXCEL:
+        return None
+    named = {name.strip().lower(): name for name in sheet_names(file)}
+    return {table: named[table] for table in TABLES if table in named} if "labels" in named else None
+
+
 def read_table(file: Path) -> Any:
     """One file as a pyarrow table; InputError E102, E103 or E106."""
     import pyarrow as pa
 
-    ending = _known_ending(file)
+    ending = ".parquet" if file.is_dir() and _is_parts(file) else _known_ending(file)
     if file.is_file() and file.stat().st_size == 0:
         raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
     try:
+        if ending in JSON_TABLES:
+            return json_table(file, ENDINGS)
+        if ending == EXCEL:
+            return excel_table(file)
         return _read_parquet(file) if ending == ".parquet" else _read_text(file, ending)
     except (pa.ArrowException, OSError, EOFError, csv.Error) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
@@ -129,7 +174,11 @@ def read_table(file: Path) -> Any:
 def _known_ending(file: Path) -> str:
     ending = _ending(file.name)
     if ending is None:
-        raise wrong("E103", f"{file} is not a table that can be read. Known endings: {', '.join(ENDINGS)}.")
+        raise wrong(
+            "E103",
+            f"{file} is not a table that can be read. Known endings: {', '.join(ALL_ENDINGS)}. What a labeling tool "
+            "exported is read by hero import.",
+        )
     return ending
 
 
@@ -148,16 +197,38 @@ def is_counts(path: Path) -> bool:
 
 def text_format(file: Path) -> tuple[str, list[str]] | None:
     """Delimiter and header of a text file, None for Parquet; InputError E102, E103 or E106 if it is neither."""
-    ending = _known_ending(file)
+    ending = ".parquet" if file.is_dir() and _is_parts(file) else _known_ending(file)
     if file.is_file() and file.stat().st_size == 0:
         raise wrong("E102", f"{file} is empty (0 bytes). Write it again, or remove it.")
     if ending == ".parquet":
         return None
+    if ending not in ENDINGS:
+        raise wrong("E103", f"{file} is read into memory, and by no engine. Give engine='memory' (--engine memory).")
     try:
         delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
     except (OSError, EOFError) as error:
         raise wrong("E103", f"{file} cannot be read: {error}. Write it again; it may be damaged.") from error
     return delimiter, _named_once(file, header)
+
+
+def is_for_engines(path: Path) -> bool:
+    """Whether engines read this kind of file."""
+    return path.is_dir() or _ending(path.name) in ENDINGS
+
+
+def header_of(path: Path) -> list[str]:
+    """The columns of a table that engines read; none if it cannot be read, which is said later."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        text = text_format(path)
+        if text is not None:
+            return text[1]
+        part = next(iter(sorted(path.glob("**/*.parquet")))) if path.is_dir() else path
+        return list(pq.read_schema(part).names)
+    except (pa.ArrowException, OSError, HeroError, StopIteration):
+        return []
 
 
 def rows_of(path: Path) -> int:

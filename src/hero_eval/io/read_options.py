@@ -29,9 +29,26 @@ class ReadOptions:
     """What labels are: "score", "answer", or None to see."""
     mapped: Mapping[str, str] = field(default_factory=dict)
     """Answers that are to be read as others, as texts."""
+    only: tuple[str, ...] | None = None
+    """The labelers that count: columns of a wide table, or names in a long one; None: all."""
+    excluded: tuple[str, ...] = ()
+    """Labelers that do not count."""
+    criterion: str | None = None
+    """Of several criteria in one file the one that is asked for."""
+    used: tuple[str, ...] = ()
+    """Columns about items that the call uses, so that they are no labelers'."""
+    familiar: frozenset[str] = frozenset()
+    """Labelers of other rounds, by which those of a wide table are known."""
+    lenient: bool = False
+    """Whether labelers that were named may be absent from this round, because others have them."""
     spelling: bool = True
     """Whether rare answers that look like misspellings are refused; not of rounds that were taken in before."""
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def chooses_rows(self) -> bool:
+        """Whether labels are left out by who gave them, or by what they answer."""
+        return self.only is not None or bool(self.excluded) or self.criterion is not None
 
     @property
     def class_texts(self) -> tuple[str, ...]:
@@ -49,6 +66,9 @@ def make_options(
     missing: Sequence[Any] | None = None,
     label_kind: str | None = None,
     map: Mapping[Any, Any] | None = None,
+    labelers: Sequence[str] | None = None,
+    exclude_labelers: Sequence[str] | None = None,
+    criterion: str | None = None,
 ) -> ReadOptions:
     """ReadOptions from the arguments of a call. Unusable class names are E118, other unusable values E201."""
     problems: list[Problem] = []
@@ -61,7 +81,17 @@ def make_options(
     of_missing = _missing_problems(unsaid, (*(texts or ()), *([chosen] if chosen is not None else [])))
     used = tuple(_several("covariates", covariates, problems) or ())
     problems += [*of_classes, *of_positive, *of_missing]
-    for what, values in (("covariates names", used), ("text is", (text,)), ("name is", (name,))):
+    chosen_labelers = _several("labelers", labelers, problems)
+    excluded = _several("exclude_labelers", exclude_labelers, problems)
+    named = (
+        ("covariates names", used),
+        ("text is", (text,)),
+        ("name is", (name,)),
+        ("labelers names", chosen_labelers or ()),
+        ("exclude_labelers names", excluded or ()),
+        ("criterion is", (criterion,)),
+    )
+    for what, values in named:
         problems += _name_problems(what, values)
     if label_kind not in (None, *LABEL_KINDS):
         problems.append(Problem("E201", f"label_kind is {label_kind!r}. Known: 'score', 'answer'."))
@@ -75,6 +105,9 @@ def make_options(
         missing=() if of_missing else unsaid,
         label_kind=label_kind,
         mapped=_answer_map(map, problems),
+        only=None if chosen_labelers is None else tuple(chosen_labelers),
+        excluded=tuple(excluded or ()),
+        criterion=criterion if isinstance(criterion, str) else None,
         problems=tuple(problems),
     )
 

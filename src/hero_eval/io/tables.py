@@ -3,21 +3,22 @@ when a column is missing or is not what it should be."""
 
 from __future__ import annotations
 
-import difflib
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import Problem
+from hero_eval.findings import Finding
 from hero_eval.io.arrays import LARGEST, Coded, Numbers, encode_answers, encode_ids, mapped_answers, show
 from hero_eval.io.bridge import to_numpy
 from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
-from hero_eval.io.values import listed
+from hero_eval.io.values import listed, nearest
 
 TABLES = ("labels", "gold", "items")
 
@@ -63,6 +64,8 @@ class InputTable:
     """A pyarrow Table."""
     kind: str
     """Where it came from: pandas, polars, pyarrow, duckdb or files."""
+    theirs: Mapping[str, str] = field(default_factory=dict)
+    """What messages call a column that was renamed on the way."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class InputTables:
     items: InputTable | None
     broken: frozenset[str]
     problems: tuple[Problem, ...]
+    notes: tuple[Finding, ...] = ()
+    """What was found while the tables were brought into shape."""
 
     def given(self) -> list[InputTable]:
         return [source for source in (self.labels, self.gold, self.items) if source is not None]
@@ -126,7 +131,7 @@ def rename(source: InputTable, needed: Sequence[str], columns: Mapping[str, str]
     return Named(
         name=source.name,
         columns={**kept, **mapped},
-        theirs=theirs,
+        theirs={**source.theirs, **theirs},
         header=tuple(table.column_names),
         n_rows=table.num_rows,
     )
@@ -142,8 +147,7 @@ def unknown_mappings(sources: Sequence[InputTable], columns: Mapping[str, str]) 
     return {
         ours: Problem(
             "E104",
-            f"columns maps {ours!r} to {theirs!r}, but no table has a column {theirs!r}: {there}."
-            f"{_meant(theirs, seen)}",
+            f"columns maps {ours!r} to {theirs!r}, but no table has a column {theirs!r}: {there}.{meant(theirs, seen)}",
         )
         for ours, theirs in columns.items()
         if theirs not in seen and ours not in seen and sources
@@ -161,10 +165,19 @@ def missing_columns(table: Named, needed: Sequence[str], reported: Collection[st
         if ours in table.columns or ours in reported:
             continue
         theirs = suggest(ours, free) or "..."
-        remedy = f'Map it: columns={{"{ours}": "{theirs}"}} (command: --column {ours}={theirs})'
+        remedy = f'Map it: columns={{"{ours}": "{theirs}"}} (command: --column {shlex.quote(f"{ours}={theirs}")})'
         header = listed(table.header) or "none"
         problems.append(Problem("E104", f"{table.name} has no column {ours!r}. Columns: {header}. {remedy}"))
+    if {"labeler", "label"} <= {*needed} - {*table.columns} - {*reported}:
+        last = problems.pop()
+        problems.append(Problem(last.code, f"{last.message}. {_OTHER_SHAPES}"))
     return problems
+
+
+_OTHER_SHAPES = (
+    "If each labeler has a column of its own, name these: labelers=[...] (command: --labelers A,B); what a labeling "
+    "tool exported is read by hero import"
+)
 
 
 def suggest(ours: str, available: Sequence[str]) -> str | None:
@@ -173,19 +186,20 @@ def suggest(ours: str, available: Sequence[str]) -> str | None:
     for synonym in (ours, *SYNONYMS.get(ours, ())):
         if synonym in lowered:
             return lowered[synonym]
-    near = difflib.get_close_matches(ours, list(lowered), n=1)
-    return lowered[near[0]] if near else None
+    near = nearest(ours, list(lowered))
+    return lowered[near] if near is not None else None
 
 
 def absent(round_name: str, kind: str, name: str, available: Sequence[str]) -> Problem:
     """E202 for a covariate, text or flag column that a round does not have."""
     there = listed(available) if available else "none"
-    return Problem("E202", f"round {round_name!r} has no {kind} {name!r}. It has: {there}.{_meant(name, available)}")
+    return Problem("E202", f"round {round_name!r} has no {kind} {name!r}. It has: {there}.{meant(name, available)}")
 
 
-def _meant(name: str, available: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, available, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+def meant(name: str, available: Sequence[str]) -> str:
+    """A question after the name that was likely meant, or nothing."""
+    near = nearest(name, available)
+    return f" Did you mean {near!r}?" if near is not None else ""
 
 
 def number_problems(

@@ -31,6 +31,7 @@ from hero_eval.io.labels import (
     settle_labels,
 )
 from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.reshape import reshaped
 from hero_eval.io.scores import cut_labels, find_scores, unmet_answers, with_scores
 from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
 from hero_eval.io.values import count_of
@@ -95,6 +96,7 @@ class Tables:
 
 def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     """The contents of a round; InputError with all problems if there are any."""
+    sources = reshaped(sources, options)
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
@@ -136,6 +138,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         classes_given=answers.classes,
         positive=answers.positive,
         notes=(
+            *sources.notes,
             *_notes(labels, settled, gold_duplicates, described, aside),
             *answer_notes(answers, labels.answers, gold.answers if gold else None),
             *(() if cut is None else (cut.note,)),

@@ -106,6 +106,21 @@ def _edits(one: str, other: str) -> int:
     return row[-1]
 
 
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was likely meant: one that a slip or two of the keyboard make of it, or that differs in case."""
+    wanted = fold(name)
+    allowed = 1 if len(wanted) < 5 else 2 if len(wanted) < 10 else 3
+    best: tuple[int, str] | None = None
+    for one in names:
+        other = fold(one)
+        if abs(len(other) - len(wanted)) > allowed:
+            continue
+        apart = _edits(wanted, other)
+        if apart <= allowed and apart < max(len(wanted), len(other)) and (best is None or apart < best[0]):
+            best = (apart, one)
+    return None if best is None else best[1]
+
+
 def is_binary(texts: Iterable[str]) -> bool:
     """Whether all of these answers are some way of saying 0 or 1."""
     return all(text.lower() in BINARY for text in texts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.score_tests import measure_skills
+from hero_eval.read import RoundLike, TableLike, past_rounds_of
 from hero_eval.round import Round
 from hero_eval.score_scale import on_one_scale
 
 
-def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Round, ...]:
+def history_rounds(history: RoundLike | Sequence[RoundLike] | Reliability) -> tuple[Round, ...]:
     """The rounds behind a `history` argument."""
     if isinstance(history, Reliability):
         return history.rounds
@@ -31,7 +33,10 @@ def history_rounds(history: Round | Sequence[Round] | Reliability) -> tuple[Roun
     if isinstance(history, Sequence) and history and all(isinstance(one, Round) for one in history):
         if len({id(one) for one in history}) < len(history):
             raise wrong("E201", "history holds the same round twice, which would count its gold twice")
-        return on_one_scale(_each_once(in_one_spelling(history)))
+        return on_one_scale(_each_once(in_one_spelling(cast(Sequence[Round], history))))
+    several = isinstance(history, Sequence) and len(history) > 0
+    if several or isinstance(history, os.PathLike | TableLike):
+        return history_rounds(past_rounds_of(history))
     raise wrong("E201", f"history is {type(history).__name__}. It is a Round, a list of Rounds, or a Reliability")
 
 
@@ -53,7 +58,7 @@ def _each_once(rounds: Sequence[Round]) -> tuple[Round, ...]:
 
 @renamed_option("warm", "warm_start")
 def fit_reliability(
-    history: Round | Sequence[Round],
+    history: RoundLike | Sequence[RoundLike],
     *,
     clip: float = 1e-3,
     tolerance: float = 1e-10,
@@ -69,7 +74,7 @@ def fit_reliability(
 
     Parameters
     ----------
-    history : Round or sequence of Round
+    history : Round, path, dataframe, or several of them
         The past rounds. Items without gold count too: what labelers say together tells something of each.
     clip : float, default 0.001
         Every probability is kept this far from 0 and 1; below 0.5.

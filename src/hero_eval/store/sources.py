@@ -14,9 +14,12 @@ import numpy as np
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids, settle
+from hero_eval.io.exports.imports import refuse_export
 from hero_eval.io.files import beside, read_input_tables, read_table
 from hero_eval.io.frames import to_input_table
+from hero_eval.io.places import at_hand
 from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.reshape import find_columns_quietly, reshaped
 from hero_eval.io.tables import InputTable, InputTables, rename
 from hero_eval.io.validate import NEEDED, Contents
 from hero_eval.io.values import count_of
@@ -59,17 +62,26 @@ def _main_tables(given: Any, options: ReadOptions) -> tuple[InputTables, str | N
     if isinstance(given, InputTables):
         return given, None, None
     if isinstance(given, str | os.PathLike):
-        path = Path(given).expanduser()
-        return _without_labels(read_input_tables(path), options), str(path), path
+        return _from_path(given, options)
     tables = InputTables(to_input_table("labels", given), None, None, frozenset(), ())
-    return _without_labels(tables, options), None, None
+    return reshaped(_without_labels(tables, options), options), None, None
+
+
+def _from_path(given: str | os.PathLike[str], options: ReadOptions) -> tuple[InputTables, str, Path | None]:
+    with at_hand(given) as place:
+        read = read_input_tables(place.path)
+        refuse_export(place.path, read, options)
+        elsewhere = place.copied is not None
+        sources = reshaped(_without_labels(read, options), options)
+        return sources, os.fspath(given), None if elsewhere else place.path
 
 
 def _without_labels(sources: InputTables, options: ReadOptions) -> InputTables:
     """Late gold or items come without labels: one table with gold, or a folder without labels."""
     if sources.labels is not None:
         columns = set(rename(sources.labels, NEEDED["labels"], options.columns).columns)
-        if {"item", "gold"} <= columns and not {"labeler", "label"} & columns:
+        late = len(columns - {"item", "gold", "source"}) == 0 or find_columns_quietly(sources, options) is None
+        if {"item", "gold"} <= columns and not {"labeler", "label"} & columns and late:
             return replace(sources, labels=None, gold=sources.labels)
         return sources
     if "labels" in sources.broken and (sources.gold is not None or sources.items is not None):

@@ -10,13 +10,14 @@ from hero_eval.classes import common_classes, in_one_spelling
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
-from hero_eval.estimation.options import PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, PastRounds, as_history, as_round, require_round
 from hero_eval.estimation.requirements import is_lack
 from hero_eval.labelers.fitting import fit_with, history_rounds
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import Progress
+from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 from hero_eval.score_scale import on_one_scale
@@ -90,8 +91,8 @@ class Comparison(Displayed, Framed, Mapping[str, Estimate]):
 
 
 def compare_methods(
-    current: Round,
-    history: PastRounds = None,
+    current: RoundLike,
+    history: HistoryLike = None,
     *,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
@@ -112,9 +113,9 @@ def compare_methods(
 
     Parameters
     ----------
-    current : Round
+    current : Round, path or dataframe
         The round to be estimated. Its own gold counts too, where the method uses it.
-    history : Round, sequence of Round, Reliability or None, optional
+    history : Round, path, dataframe, several of them, Reliability or None, optional
         Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
         as it is, without fitting again. None: only what the current round itself holds counts.
     covariates : sequence of str, optional
@@ -189,6 +190,7 @@ def compare_methods(
         "scores": scores,
         "progress": progress,
     }
+    history, current = as_history(history, current), as_round(current)
     return compare_some(list(all_methods()), current, history, **asked)
 
 

@@ -11,19 +11,20 @@ import numpy as np
 from hero_eval.estimate import Estimate, Influence, Part, Source
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import Normal
-from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, Options, PastRounds, as_history, as_round
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.subtract import difference_of
 from hero_eval.findings import Finding, name_some, unique
 from hero_eval.labelers.fitting import history_rounds
 from hero_eval.model.history import Progress
+from hero_eval.read import RoundLike
 from hero_eval.round import Round
 
 
 def estimate_difference(
-    a: Round,
-    b: Round,
-    history: PastRounds = None,
+    a: RoundLike,
+    b: RoundLike,
+    history: HistoryLike = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -49,7 +50,7 @@ def estimate_difference(
         The round of the first model.
     b : Round
         The round of the second model, whose rate is subtracted.
-    history : Round, sequence of Round, Reliability or None, optional
+    history : Round, path, dataframe, several of them, Reliability or None, optional
         Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
         as it is, without fitting again. None: only what the current round itself holds counts.
     method : str, optional
@@ -103,8 +104,8 @@ def estimate_difference(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
     )
+    history, a, b = as_history(history, a, b), as_round(a), as_round(b)
     for side in (a, b):
-        require_round(side)
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
     sides, history, remarks = _apart((a, b), history)
     if any(one.code == "F114" for one in remarks) and options.cluster is None:

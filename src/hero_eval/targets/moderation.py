@@ -21,7 +21,7 @@ from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import resampled
 from hero_eval.estimation.headline import rate_contrast
 from hero_eval.estimation.intervals import edge_floor, interval_kind
-from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, Options, as_history, as_round
 from hero_eval.estimation.question import Question
 from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.findings import Finding, settled, unique
@@ -29,7 +29,7 @@ from hero_eval.item_results import ItemResults
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
-from hero_eval.round import Round
+from hero_eval.read import RoundLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,8 @@ class _Group:
 
 
 def estimate_moderation(
-    current: Round,
-    history: PastRounds = None,
+    current: RoundLike,
+    history: HistoryLike = None,
     *,
     flag: str,
     method: str | None = None,
@@ -140,9 +140,9 @@ def estimate_moderation(
 
     Parameters
     ----------
-    current : Round
+    current : Round, path or dataframe
         The round to be estimated. Its own gold counts too, where the method uses it.
-    history : Round, sequence of Round, Reliability or None, optional
+    history : Round, path, dataframe, several of them, Reliability or None, optional
         Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
         as it is, without fitting again. None: only what the current round itself holds counts.
     flag : str
@@ -198,7 +198,7 @@ def estimate_moderation(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, (flag,), groups, progress
     )
-    require_round(current)
+    history, current = as_history(history, current), as_round(current)
     flags = current.flags(flag)
     refuse_own_history(current, history)
     sides = [current.select(flags == side) for side in (True, False) if (flags == side).any()]

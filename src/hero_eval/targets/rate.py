@@ -10,29 +10,29 @@ from hero_eval.estimate import Estimate, Source
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.headline import rate_estimate
 from hero_eval.estimation.keywords import RateOptions
-from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, Options, as_history, as_round
 from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.model.history import Progress
-from hero_eval.round import Round
+from hero_eval.read import RoundLike
 from hero_eval.targets.grouped import GroupedEstimates, family, family_options, groups_of
 
 
 # The overloads tell how `by` changes what comes back.
 @overload
 def estimate_rate(
-    current: Round, history: PastRounds = ..., *, by: None = ..., **options: Unpack[RateOptions]
+    current: RoundLike, history: HistoryLike = ..., *, by: None = ..., **options: Unpack[RateOptions]
 ) -> Estimate: ...
 
 
 @overload
 def estimate_rate(
-    current: Round, history: PastRounds = ..., *, by: str, **options: Unpack[RateOptions]
+    current: RoundLike, history: HistoryLike = ..., *, by: str, **options: Unpack[RateOptions]
 ) -> GroupedEstimates: ...
 
 
 def estimate_rate(
-    current: Round,
-    history: PastRounds = None,
+    current: RoundLike,
+    history: HistoryLike = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -56,9 +56,9 @@ def estimate_rate(
 
     Parameters
     ----------
-    current : Round
+    current : Round, path or dataframe
         The round to be estimated. Its own gold counts too, where the method uses it.
-    history : Round, sequence of Round, Reliability or None, optional
+    history : Round, path, dataframe, several of them, Reliability or None, optional
         Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
         as it is, without fitting again. None: only what the current round itself holds counts.
     method : str, optional
@@ -133,12 +133,12 @@ def estimate_rate(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
     )
+    history, current = as_history(history, current), as_round(current)
     if by is None:
         analysis = ask([current], history, options)
         learned = analysis.question.reliability or history
         source = Source((current,), learned, _asked(options, positive, scores))
         return replace(rate_estimate(analysis, 0, positive, scores), source=source)
-    require_round(current)
     refuse_own_history(current, history)
     parts = groups_of(current, by)
     analysis = ask(list(parts.values()), history, family_options(options, len(parts)), split=by)

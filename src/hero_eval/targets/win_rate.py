@@ -12,9 +12,9 @@ from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate, Source
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.headline import class_rates
-from hero_eval.estimation.options import Options, PastRounds
+from hero_eval.estimation.options import HistoryLike, Options, as_history, as_round
 from hero_eval.model.history import Progress
-from hero_eval.round import Round
+from hero_eval.read import RoundLike
 
 _A = ("a", "model_a", "model a", "left", "1")
 _B = ("b", "model_b", "model b", "right", "2")
@@ -23,8 +23,8 @@ TIES = ("half", "own")
 
 
 def estimate_win_rate(
-    current: Round,
-    history: PastRounds = None,
+    current: RoundLike,
+    history: HistoryLike = None,
     *,
     method: str | None = None,
     covariates: Sequence[str] | None = None,
@@ -48,9 +48,9 @@ def estimate_win_rate(
 
     Parameters
     ----------
-    current : Round
+    current : Round, path or dataframe
         The round to be estimated. Its own gold counts too, where the method uses it.
-    history : Round, sequence of Round, Reliability or None, optional
+    history : Round, path, dataframe, several of them, Reliability or None, optional
         Past rounds, in which some items have gold: they teach how each labeler answers. A fitted `Reliability` is used
         as it is, without fitting again. None: only what the current round itself holds counts.
     method : str, optional
@@ -110,6 +110,7 @@ def estimate_win_rate(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
     )
+    history, current = as_history(history, current), as_round(current)
     analysis = ask([current], history, options)
     question = analysis.question
     named = (None if one is None else spelled(one, question.classes) for one in (a, b, tie))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from hero_eval.errors import wrong
-from hero_eval.io.exports.opening import JSON_ENDINGS
 from hero_eval.io.files import ENDINGS
+from hero_eval.io.json_tables import JSON_ENDINGS
 from hero_eval.web.scratch import Scratch
 from hero_eval.web.settings import MEGABYTE
 

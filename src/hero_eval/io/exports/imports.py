@@ -6,6 +6,7 @@ dropped. What follows is the same for all tools and happens here.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,14 +15,18 @@ from typing import Any
 
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
-from hero_eval.io.exports.opening import JSON_ENDINGS, Opening, open_export
+from hero_eval.io.exports.opening import Opening, open_export
 from hero_eval.io.exports.tool_names import TOOLS
 from hero_eval.io.files import ENDINGS
-from hero_eval.io.read_options import make_options
+from hero_eval.io.json_tables import JSON_ENDINGS
+from hero_eval.io.read_options import ReadOptions, make_options
+from hero_eval.io.reshape import is_long
 from hero_eval.io.tables import InputTable, InputTables
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import listed
 
+PLAIN = ("long", "wide")
+"""Tables of no tool."""
 LONGEST_ANSWER = 500
 """What is longer is a text, not one of a few possible answers."""
 
@@ -38,6 +43,11 @@ class ExportOptions:
     fields: tuple[str, ...] = ()
     labeler_columns: tuple[str, ...] | None = None
     columns: Mapping[str, str] | None = None
+    criterion: str | None = None
+    item: str | None = None
+    """What one item is, where a tool has two things that could be it: "trace" or "observation"."""
+    provider: str | None = None
+    """Of several models in one file the one to take."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,27 @@ def read_export(
         opened.con.close()
     parse_round(_labeled_gold(export), make_options(None, None, None, None, None, export.origin))
     return export
+
+
+def refuse_export(path: Path, sources: InputTables, options: ReadOptions) -> None:
+    """E133 for a file that a labeling tool exported, whose columns would be taken for something else."""
+    labels = sources.labels
+    if labels is None or not path.is_file() or is_long(labels.table.column_names, options):
+        return
+    if options.only is not None or options.criterion is not None:
+        return  # the caller knows the columns
+    opened = open_export(path)
+    try:
+        tool = next((name for name in TOOLS if name not in PLAIN and _tool(name).fits(opened)), None)
+    finally:
+        opened.con.close()
+    if tool is not None:
+        quoted = shlex.quote(str(path))
+        raise wrong(
+            "E133",
+            f"{path} looks like an export of {tool}: it has {_tool(tool).looks_for}. Look at it: hero import {quoted} "
+            "--dry-run",
+        )
 
 
 def _labeled_gold(export: Export) -> InputTables:

@@ -1,12 +1,7 @@
-"""An export, opened: its records as JSON in DuckDB, which reads them without a Python object a label.
-
-DuckDB also keeps a damaged file from doing harm: it stops at the first broken record, at text that is not UTF-8 and at
-a record beyond `LARGEST`, and says where.
-"""
+"""An export, opened: its records as JSON in DuckDB, which reads them without a Python object a label."""
 
 from __future__ import annotations
 
-import codecs
 import struct
 import tempfile
 import zipfile
@@ -15,13 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hero_eval.errors import InputError, wrong
+from hero_eval.errors import wrong
 from hero_eval.io.files import ENDINGS, read_table
+from hero_eval.io.json_tables import LARGEST, damaged, load_records, refuse_other_records
 
-LARGEST = 256 * 2**20
-"""Bytes of one record. A whole log may be one."""
-
-JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".eval")
 _ZSTD = 93  # what inspect's logs are packed with, which Python's zipfile does not know
 
 
@@ -86,34 +78,13 @@ def open_export(file: Path) -> Opening:
         elif name.endswith(tuple(ENDINGS)):
             return _load_table(file, con)
         else:
-            _load_json(file, con)
+            load_records(file, con, ENDINGS)
     except duckdb.Error as error:
-        raise _damaged(file, error) from error
+        raise damaged(file, error) from error
     count = con.execute("SELECT count(*) FROM records").fetchone()[0]
-    _refuse_other_records(file, con, count)
+    refuse_other_records(file, con, count)
     keys = con.execute("SELECT json_keys(json) FROM records ORDER BY number LIMIT 1").fetchone()
     return Opening(file, con, tuple(keys[0]) if keys else (), count)
-
-
-def _load_json(file: Path, con: Any) -> None:
-    with file.open("rb") as stream:
-        start = stream.read(4)
-    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise wrong("E106", f"{file} is UTF-16, not UTF-8, from its first byte on. Save it as UTF-8.")
-    if start == b"PAR1":
-        raise wrong("E103", f"{file} is a Parquet file by its content. Name it {file.stem}.parquet.")
-    if not file.name.lower().endswith(JSON_ENDINGS) and start.lstrip()[:1] not in (b"{", b"["):
-        raise wrong(
-            "E120",
-            f"{file} is neither JSON nor a table: it starts with {start!r}. Export it as JSON, which starts with {{ or "
-            f"[, or as a table whose name ends in {', '.join(ENDINGS)}.",
-        )
-    size = LARGEST if file.name.endswith(".gz") else min(LARGEST, file.stat().st_size + 1024)
-    con.execute(
-        "CREATE TABLE records AS SELECT row_number() OVER () AS number, json FROM "
-        f"read_json_objects(?, format = 'auto', maximum_object_size = {size})",
-        [str(file)],
-    )
 
 
 def _load_table(file: Path, con: Any) -> Opening:
@@ -161,28 +132,3 @@ def _unpack(file: Path, packed: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
         stream.seek(name + extra, 1)
         raw = stream.read(one.compress_size)
     return bytes(pa.input_stream(pa.py_buffer(raw), compression="zstd").read())
-
-
-def _refuse_other_records(file: Path, con: Any, count: int) -> None:
-    if not count:
-        raise wrong("E105", f"{file} holds no records. Export it again.")
-    odd, first = con.execute(
-        "SELECT count(*), min(number) FROM records WHERE json_type(json) IS DISTINCT FROM 'OBJECT'"
-    ).fetchone()
-    if odd:
-        raise wrong(
-            "E103", f"{file} cannot be read: {odd} of {count} records are not JSON objects, first record {first}."
-        )
-
-
-def _damaged(file: Path, error: Exception) -> InputError:
-    reason = " ".join(str(error).split())
-    for lead in ("Invalid Input Error: ", "IO Error: ", "Out of Memory Error: "):
-        reason = reason.removeprefix(lead)
-    reason = reason.replace(f' in file "{file}"', "")[:240].rstrip(". ")
-    if "UTF-8" in reason or "utf8" in reason.lower():
-        return wrong("E106", f"{file} is not UTF-8 throughout: {reason}. Save it as UTF-8.")
-    if "maximum_object_size" in reason:
-        reason = f"one record is larger than {LARGEST // 2**20} MB, or never ends"
-        return wrong("E103", f"{file} cannot be read: {reason}. Export it with one record per line, or in parts.")
-    return wrong("E103", f"{file} cannot be read: {reason}. Export it again; it may be damaged or cut short.")

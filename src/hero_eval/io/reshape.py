@@ -1,0 +1,169 @@
+"""Tables as they came, made long: wide ones are melted, and labelers and criteria that the caller chose are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from hero_eval.errors import HeroError, wrong
+from hero_eval.findings import Finding, name_some
+from hero_eval.io.arrays import encode_answers, encode_ids
+from hero_eval.io.bridge import kept
+from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant
+from hero_eval.io.values import count_of
+from hero_eval.io.wide import Asked, WideColumns, find_columns, melted
+
+
+def reshaped(sources: InputTables, options: ReadOptions) -> InputTables:
+    """The tables, long, of the labelers and the criterion that were asked for; problems and findings are added."""
+    if sources.labels is None:
+        return sources
+    try:
+        if is_long(sources.labels.table.column_names, options):
+            return _chosen(sources, sources.labels, options)
+        return _melted(sources, sources.labels, options)
+    except HeroError as error:
+        broken = sources.broken | {"labels"}
+        return replace(sources, labels=None, broken=broken, problems=(*sources.problems, *error.problems))
+
+
+def is_long(header: Sequence[str], options: ReadOptions) -> bool:
+    """Whether a table has a row for each label, by its columns: our names, mapped ones, or others that mean the same.
+
+    A column `label` without one of labelers is a long table that lacks something, unless labelers are named.
+    """
+    there = {ours for ours in ("labeler", "label") if ours in header or options.columns.get(ours) in header}
+    if "labeler" in there or (there and options.only is None and options.columns.get("gold") != "label"):
+        return True
+    lowered = {name.lower().strip() for name in header}
+    return options.only is None and all(lowered & {*SYNONYMS[ours]} for ours in ("labeler", "label"))
+
+
+def asked_of(options: ReadOptions) -> Asked:
+    aside = [*options.covariates, *options.used, *([options.text] if options.text is not None else [])]
+    return Asked(
+        columns=options.columns,
+        labelers=options.only,
+        excluded=options.excluded,
+        criterion=options.criterion,
+        known=options.familiar,
+        aside=aside,
+        lenient=options.lenient,
+    )
+
+
+def find_columns_quietly(sources: InputTables, options: ReadOptions) -> WideColumns | None:
+    """What the columns of the labels table are if it is wide; None if it is not, or it is not clear."""
+    assert sources.labels is not None
+    try:
+        return find_columns(sources.labels.name, sources.labels.table, asked_of(options))
+    except HeroError:
+        return None
+
+
+def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:
+    """A wide table made long, and what its columns were taken for; as it is if it does not look wide."""
+    table = labels.table
+    columns = find_columns(labels.name, table, asked_of(options)) if table.num_rows else None
+    if columns is None:
+        return sources
+    long, gold, items = melted(table, columns)
+    made = {"labels": InputTable(labels.name, long, labels.kind)}
+    if gold is not None and sources.gold is None:
+        made["gold"] = InputTable(labels.name, gold, labels.kind, {"gold": columns.gold or "gold"})
+    if sources.items is None:
+        made["items"] = InputTable(labels.name, items, labels.kind)
+    return replace(sources, **made, notes=(*sources.notes, _taken_for(columns, options)))  # type: ignore[arg-type]
+
+
+def _taken_for(columns: WideColumns, options: ReadOptions) -> Finding:
+    """F122: what each column was taken for, and why."""
+    people = list(columns.labelers)
+    parts = [f"labelers {', '.join(people)} ({columns.why})"]
+    parts.append(f"gold {columns.gold}" if columns.gold is not None else "no gold")
+    parts.append(f"item {columns.item}" if columns.item is not None else "items by the number of their row")
+    others = list(columns.others)
+    if others:
+        parts.append(f"about the items {', '.join(others[:8])}{' and more' if len(others) > 8 else ''}")
+    if columns.dropped:
+        parts.append(f"other criteria's, left out, {', '.join(columns.dropped[:8])}")
+    data = {
+        "labelers": people,
+        "gold": columns.gold,
+        "item": columns.item,
+        "columns": others,
+        "left_out": list(columns.dropped),
+        "why": columns.why,
+        "named": options.only is not None,
+    }
+    return Finding("F122", f"a wide table, one column per labeler: {'; '.join(parts)}", data)
+
+
+def _chosen(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:
+    """A long table with the labels of the labelers, and of the criterion, that the caller asked for."""
+    table, notes = labels.table, list(sources.notes)
+    if options.criterion is not None:
+        table = _of_criterion(labels.name, table, options.criterion, options)
+    if options.only is not None or options.excluded:
+        column = options.columns.get("labeler", "labeler")
+        table, found = _of_labelers(labels.name, table, column, options)
+        notes += [] if found is None else [found]
+    if table is labels.table:
+        return sources
+    return replace(sources, labels=replace(labels, table=table), notes=tuple(notes))
+
+
+def _of_labelers(name: str, table: Any, column: str, options: ReadOptions) -> tuple[Any, Finding | None]:
+    """The rows of chosen labelers; `*` in what is excluded stands for any text. E131 for a name that nobody has."""
+    if column not in table.column_names:
+        return table, None  # E104 follows
+    people = encode_ids(table[column])
+    names = people.list_texts()
+    wanted = names if options.only is None else list(options.only)
+    out = {one for one in names if any(fnmatchcase(one, pattern) for pattern in options.excluded)}
+    idle = [one for one in options.excluded if not any(fnmatchcase(who, one) for who in names)]
+    absent = [one for one in wanted if one not in names] + idle
+    keep = np.array([one in wanted and one not in out for one in names], np.bool_)
+    if (absent and not options.lenient) or not keep.any():
+        which = f"has no labeler {name_some(absent)}" if absent else "has no labeler left"
+        near = meant(absent[0], names) if absent else ""
+        raise wrong("E131", f"{name} {which}. Labelers: {name_some(names, 12)}.{near} Name labelers that it has.")
+    if keep.all():
+        return table, None
+    rows = np.append(keep, True)[people.codes]  # rows without a labeler are E107 later
+    gone = [one for one, kept_one in zip(names, keep, strict=True) if not kept_one]
+    message = f"labelers left out as asked: {name_some(gone)} ({count_of(int((~rows).sum()), 'label')})"
+    finding = Finding("F123", message, {"labelers": gone, "labels": int((~rows).sum())})
+    return _rows(table, rows), finding
+
+
+def _of_criterion(name: str, table: Any, criterion: str, options: ReadOptions) -> Any:
+    """The rows of one criterion of a long table, which tells it in a column `criterion`."""
+    column = options.columns.get("criterion", "criterion")
+    if column not in table.column_names:
+        raise wrong(
+            "E132",
+            f"{name} has no column 'criterion' that tells criterion {criterion!r} from others. Columns: "
+            f"{', '.join(table.column_names)}. Map it (columns={{'criterion': ...}}; command: --column criterion=...), "
+            "or leave the criterion out.",
+        )
+    coded = encode_answers(table[column])
+    texts = coded.list_texts()
+    if criterion not in texts:
+        raise wrong(
+            "E132",
+            f"{name} has no row of criterion {criterion!r}. It has: {name_some(texts, 12)}.{meant(criterion, texts)} "
+            "Name one that is there (criterion=; command: --criterion).",
+        )
+    return _rows(table, coded.codes == texts.index(criterion)).drop_columns([column])
+
+
+def _rows(table: Any, mask: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: kept(table[name], mask) for name in table.column_names})

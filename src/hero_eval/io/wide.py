@@ -1,0 +1,368 @@
+"""Wide tables: one row for each item, one column for each labeler. Which columns are whose, and the same table long.
+
+One rule for `read_round`, `Round`, the store and `hero import`. What it took for what is said in a finding, and the
+caller may name the columns instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
+from hero_eval.io.arrays import encode_answers, encode_ids, plain
+from hero_eval.io.bridge import to_text_array
+from hero_eval.io.criteria import Grid, hidden_grid, named_grid
+from hero_eval.io.tables import SYNONYMS, meant
+from hero_eval.io.values import canonical, is_binary, listed, number
+
+MOST_ANSWERS = 20
+"""A column of texts with more different values is no labeler's."""
+GOLD_NAMES = (
+    "gold",
+    "expert",
+    "expert_label",
+    "expert_answer",
+    "gold_label",
+    "gold_answer",
+    "gold_standard",
+    "ground_truth",
+    "groundtruth",
+    "truth",
+    "target",
+    "reference",
+)
+"""Names by which a wide table's gold is known, the surest first."""
+_ABOUT_ITEMS = ("item", "gold", "weight", "source", "gold_probability", "label", "labeler")
+_PEOPLE = re.compile(
+    r"(^|[^a-z])(judge|rater|annotator|labeler|labeller|grader|worker|crowd|vendor|reviewer|gpt|claude|gemini|llama|"
+    r"mistral|mixtral|qwen|deepseek|gemma|phi|grok|command|o[134])([^a-z]|$)"
+)
+"""Words of which one in its name shows that a column is a labeler's, whatever its scale."""
+_FACTS = re.compile(r"(^|_)(is|has|was|n|num|len|count|flag|flagged)(_|$)")
+"""Words that show the contrary."""
+_TOPS = (1.0, 5.0, 10.0, 100.0)
+"""Where common scales of numbers end."""
+
+
+@dataclass(frozen=True)
+class WideColumns:
+    """What each column of a wide table is."""
+
+    item: str | None
+    """None: rows are numbered."""
+    labelers: Mapping[str, str]
+    """A labeler's name → its column."""
+    gold: str | None
+    others: tuple[str, ...]
+    """What describes items."""
+    why: str
+    """In words, by what the labelers were known."""
+    dropped: tuple[str, ...] = ()
+    """Columns of other criteria."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a column's values look like."""
+
+    values: frozenset[str]
+    """The different answers, in one spelling; of many texts only some."""
+    many: bool
+    """Whether they are more than answers may be, and no numbers."""
+    low: float = np.nan
+    high: float = np.nan
+
+    @property
+    def is_numeric(self) -> bool:
+        return not np.isnan(self.low)
+
+    @property
+    def scale(self) -> float:
+        """The end of the common scale that the numbers lie on; inf for others."""
+        return next((top for top in _TOPS if self.high <= top), np.inf) if self.low >= 0 else np.inf
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller said of a table's columns."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    labelers: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
+    criterion: str | None = None
+    known: Collection[str] = ()
+    """Labelers of other rounds: a column of such a name is theirs."""
+    aside: Collection[str] = ()
+    """Columns that the caller uses for something else."""
+    lenient: bool = False
+    """Whether some of the named labelers may be absent: another round has them."""
+    option: str = "--labelers"
+    """How the command names labelers' columns."""
+
+
+def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
+    """What the columns of this table are; None if it does not look wide.
+
+    `name` is what messages call the table. Where columns could be taken for two things it is E130, of several criteria
+    E132, and a labeler that the caller named and that has no column is E131.
+    """
+    header = list(table.column_names)
+    item = _item_column(table, asked)
+    if asked.criterion is not None:
+        return _of_criterion(name, table, asked, named_grid(header, asked.criterion), item)
+    gold = _gold_column(name, table, asked, header)
+    free = [one for one in header if one not in (item, gold, *_ABOUT_ITEMS) and one not in asked.aside]
+    if asked.labelers is not None:
+        chosen = _named(name, asked, free, header)
+        why = "as named"
+    else:
+        free = [one for one in free if one not in asked.excluded]
+        chosen, why = _recognized(name, table, free, gold, asked)
+        _refuse_criteria(name, [*chosen, *([] if gold is None else [gold])])
+    if not chosen:
+        return None
+    _refuse_label_column(name, header, gold, asked)
+    others = tuple(one for one in header if one not in (item, gold, *chosen))
+    return WideColumns(item, {one: one for one in chosen}, gold, others, why)
+
+
+def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) -> list[str]:
+    """The columns that the caller named; E131 for those that are not there."""
+    wanted = asked.labelers or ()
+    absent = [one for one in wanted if one not in free]
+    there = [one for one in wanted if one in free]
+    if absent and not (asked.lenient and there):
+        raise wrong(
+            "E131",
+            f"{name} has no column for {'labeler' if len(absent) == 1 else 'labelers'} {name_some(absent)}. Columns: "
+            f"{listed(header)}.{meant(absent[0], free)} Name columns that are there (labelers=[...]; command: "
+            f"{asked.option} A,B).",
+        )
+    return [one for one in there if one not in asked.excluded]
+
+
+def _item_column(table: Any, asked: Asked) -> str | None:
+    """The column of ids: as mapped, by its name, or one of a name that means it, if no id is there twice."""
+    header: list[str] = table.column_names
+    if asked.columns.get("item") in header:
+        return asked.columns["item"]
+    if "item" in header:
+        return "item"
+    lowered = {_plain_name(one): one for one in reversed(header)}
+    for synonym in SYNONYMS["item"]:
+        if synonym in lowered and _names_rows(table[lowered[synonym]]):
+            return lowered[synonym]
+    return None
+
+
+def _names_rows(column: Any) -> bool:
+    coded = encode_ids(column)
+    return coded.complete and len(coded.texts) == len(column)
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+
+
+def _is_gold_name(name: str) -> bool:
+    return _plain_name(name) in GOLD_NAMES
+
+
+def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> str | None:
+    """The column of gold: as mapped, or by its name if it holds answers; E130 if several do."""
+    given = asked.columns.get("gold", "gold")
+    if given in header:
+        return given
+    named = [one for one in header if _is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
+    found = [one for one in named if not (look := _look(table[one])).many and look.values]
+    if len(found) > 1:
+        raise wrong(
+            "E130",
+            f"{name} has {len(found)} columns that may be gold: {name_some(found)}. Say which, and drop the others, or "
+            f"name them as labelers (columns={{'gold': {found[0]!r}}}; command: --column gold={found[0]}).",
+        )
+    return found[0] if found else None
+
+
+def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, asked: Asked) -> None:
+    """A column `label` beside those of labelers is gold, or another labeler's: nothing tells which."""
+    if "label" in header and gold is None and "label" not in (asked.labelers or ()):
+        raise wrong(
+            "E130",
+            f"{name} has a column 'label' beside those of its labelers, which may be gold. If it is, map it "
+            "(columns={'gold': 'label'}; command: --column gold=label); if it is not, rename it.",
+        )
+
+
+def _look(column: Any) -> _Look:
+    """The values of a column, as answers."""
+    import pyarrow as pa
+
+    kind = plain(column[:0]).type if len(column) else column.type
+    if pa.types.is_nested(column.type) or pa.types.is_temporal(kind):
+        return _Look(frozenset(), True)
+    texts = [str(text) for text in encode_answers(column).texts.to_pylist()]
+    some = texts[: MOST_ANSWERS + 1]
+    binary = is_binary(some) and len(texts) <= MOST_ANSWERS
+    values = frozenset(canonical(text, binary=binary) for text in some)
+    numbers = [number(canonical(text, binary=binary)) for text in texts]
+    found = [value for value in numbers if value is not None]
+    if not texts or len(found) < len(texts):
+        return _Look(values, len(texts) > MOST_ANSWERS)
+    return _Look(values, False, min(found), max(found))
+
+
+def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, asked: Asked) -> tuple[list[str], str]:
+    """The columns that look like labelers', and by what."""
+    looks = {one: _look(table[one]) for one in free}
+    looks = {one: look for one, look in looks.items() if look.values and not look.many}
+    familiar = [one for one in looks if one in asked.known]
+    if familiar:
+        return familiar, "other rounds have labelers of these names"
+    plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
+    called = [one for one in plausible if _PEOPLE.search(one.lower())]
+    if gold is not None:
+        fitting = _fitting(plausible, _look(table[gold]))
+        if fitting:
+            return _in_order(free, fitting, called), f"their answers are those of {gold!r}"
+    if called:
+        alike = _scales_of(called, plausible)
+        return _in_order(free, called, alike), "their names are those of judges, or their answers are on the same scale"
+    groups = _groups(plausible if gold is None else {n: look for n, look in plausible.items() if look.is_numeric})
+    if not groups:
+        return [], ""
+    largest = max(map(len, groups))
+    best = [group for group in groups if len(group) == largest]
+    if len(best) > 1:
+        _refuse_unclear(name, best)
+    return _in_order(free, best[0], ()), "they are on one scale" if largest > 1 else "no other column holds answers"
+
+
+def _in_order(header: Sequence[str], *groups: Collection[str]) -> list[str]:
+    return [one for one in header if any(one in group for group in groups)]
+
+
+def _fitting(looks: Mapping[str, _Look], truth: _Look) -> list[str]:
+    """Columns whose answers are gold's; of 0 and 1 both, even if little gold has only one of them."""
+    allowed = truth.values | ({"0", "1"} if truth.values <= {"0", "1"} else frozenset())
+    return [one for one, look in looks.items() if look.values <= allowed]
+
+
+def _scales_of(called: Sequence[str], looks: Mapping[str, _Look]) -> list[str]:
+    """Columns with just the answers that one of these columns has, or numbers on its scale up to 10."""
+    mine = [looks[one] for one in called]
+    return [
+        one
+        for one, look in looks.items()
+        if any(
+            look.values == other.values or (look.is_numeric and other.is_numeric and look.scale == other.scale <= 10.0)
+            for other in mine
+        )
+    ]
+
+
+def _groups(looks: Mapping[str, _Look]) -> list[list[str]]:
+    """Columns that may belong together: numbers of one scale, and texts of which all are among one column's."""
+    by_scale: dict[float, list[str]] = {}
+    for one, look in looks.items():
+        if look.is_numeric:
+            by_scale.setdefault(look.scale, []).append(one)
+    texts = {one: look.values for one, look in looks.items() if not look.is_numeric}
+    bases = sorted(
+        set(texts.values()), key=lambda base: (-sum(of <= base for of in texts.values()), len(base), min(base))
+    )
+    groups = [*by_scale.values()]
+    if bases:
+        groups.append([one for one, of in texts.items() if of <= bases[0]])
+    return groups
+
+
+def _refuse_unclear(name: str, groups: Sequence[Sequence[str]]) -> None:
+    there = "; ".join(name_some(list(group)) for group in groups)
+    first = ",".join(groups[0])
+    raise wrong(
+        "E130",
+        f"{name} may be a wide table, but it is not clear which columns are labelers: {there}. Name them "
+        f"(labelers={list(groups[0])}; command: --labelers {first}).",
+    )
+
+
+def _refuse_criteria(name: str, columns: Sequence[str]) -> None:
+    """E132 for columns that answer several questions."""
+    grid = hidden_grid(columns, lambda part: _is_gold_name(part) or bool(_PEOPLE.search(part.lower())))
+    if grid is not None:
+        raise wrong(
+            "E132",
+            f"{name} has columns of several criteria: {name_some(list(grid.criteria), 12)}, each with "
+            f"{name_some(list(grid.labelers))}. Choose one (criterion={grid.criteria[0]!r}; command: --criterion "
+            f"{grid.criteria[0]}), or name the labelers' columns if all answer one question (labelers=[...]; command: "
+            "--labelers A,B).",
+        )
+
+
+def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | None) -> WideColumns:
+    """The columns of one criterion; what belongs to the others is left out."""
+    assert asked.criterion is not None
+    own = grid.columns_of(asked.criterion)
+    if not own:
+        near = meant(asked.criterion, grid.criteria)
+        raise wrong(
+            "E132",
+            f"{name} has no columns of criterion {asked.criterion!r}, such as {asked.criterion}_gpt or "
+            f"gpt_{asked.criterion}. Columns: {listed(table.column_names)}.{near} Name one that is there (criterion=; "
+            "command: --criterion).",
+        )
+    gold = next((column for labeler, column in own.items() if _is_gold_name(labeler)), None)
+    people = {one: column for one, column in own.items() if column != gold and one not in asked.excluded}
+    if asked.labelers is not None:
+        people = {one: column for one, column in people.items() if one in asked.labelers}
+        _named(name, asked, list(own), table.column_names)
+    if gold is None:
+        gold = _gold_column(name, table, asked, [one for one in table.column_names if one not in grid.all_columns])
+    dropped = tuple(one for one in grid.all_columns if one not in own.values())
+    others = tuple(one for one in table.column_names if one not in (item, gold, *own.values(), *dropped))
+    return WideColumns(item, people, gold, others, f"columns of criterion {asked.criterion!r}", dropped)
+
+
+def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
+    """The wide table as labels (item, labeler, label), gold (item, gold; None without) and items (item, the rest)."""
+    import pyarrow as pa
+
+    ids = table[columns.item] if columns.item is not None else to_text_array([f"{k + 1}" for k in range(len(table))])
+    rows: list[Any] = []
+    who: list[Any] = []
+    said: list[list[str]] = []
+    for column in columns.labelers.values():
+        coded = encode_answers(table[column], frozenset({"None"}))
+        there = np.flatnonzero(coded.codes >= 0)
+        texts = coded.list_texts()
+        rows.append(there)
+        who.append(np.full(len(there), len(who)))
+        said.append([texts[code] for code in coded.codes[there]])
+    names = list(columns.labelers)
+    place = np.concatenate(rows) if rows else np.empty(0, np.int64)
+    labels = pa.table(
+        {
+            "item": _taken(ids, place),
+            "labeler": to_text_array([names[k] for k in np.concatenate(who)] if names else []),
+            "label": to_text_array([text for part in said for text in part]),
+        }
+    )
+    gold = None if columns.gold is None else pa.table({"item": ids, "gold": table[columns.gold]})
+    items = pa.table({"item": ids, **{one: table[one] for one in columns.others if one not in _RESERVED}})
+    return labels, gold, items
+
+
+_RESERVED = ("item", "labeler", "label", "gold")
+
+
+def _taken(column: Any, rows: Any) -> Any:
+    import pyarrow as pa
+
+    return column.take(pa.array(rows))
