@@ -21,7 +21,7 @@ from hero_eval.model.patterns import Floats, Ints
 if TYPE_CHECKING:
     from hero_eval.model.hero3.row_kernel import RowKernel
 
-MANY_LABELS = 150_000
+MANY_LABELS = 40_000
 """In rows, from which on the compiled pass pays for its start. It bounds time only; sums differ in their last digits
 (reasoned)."""
 
