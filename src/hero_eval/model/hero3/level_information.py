@@ -78,13 +78,16 @@ class LevelInformation:
 
     def score_sum(self) -> Floats:
         """(p,): the scores of all rows, each times its count."""
-        return self.slopes.pulled(self.post * self.model.rows.patterns.counts[:, None])
+        expected = self.model.expected
+        return self.slopes.to_parameters(expected.cells.reshape(-1, self.post.shape[1]), expected.by_key)
 
     def _complete_blocks(self, counts: Floats) -> tuple[Floats, list[Floats]]:
         """The information if all components were seen: of each labeler (J, w, w); of levels (if any) and classes."""
         rows, shape, at = self.model.rows, self.model.shape, self.model.parameters
-        expected = self.post * counts[:, None]
-        cells, by_key = self.slopes.keyed.to_keys(expected)
+        if counts is rows.patterns.counts:
+            cells, by_key = self.model.expected.cells, self.model.expected.by_key
+        else:
+            cells, by_key = self.slopes.keyed.to_keys(self.post * counts[:, None])
         total = cells.reshape(rows.patterns.n_labelers, rows.patterns.n_answers, -1).sum(axis=1)
         answers = multinomial_information(total, self.slopes.share, shape.basis)
         rest = [level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))] if shape.n_levels else []

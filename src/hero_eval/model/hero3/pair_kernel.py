@@ -22,6 +22,8 @@ from hero_eval.model.hero3.shape import KeyedRows
 from hero_eval.model.kernel import run_chunks
 from hero_eval.model.patterns import Floats
 
+_MOST_CHUNKS = 4
+"""Their sums are large, and to add them up takes time too. Doubled, eight threads could help (reasoned)."""
 MOST_SUMS = 1 << 25
 """Entries of one chunk's sums, above which these passes are not taken: 256 MB. It bounds memory only (reasoned)."""
 
@@ -66,14 +68,23 @@ def _add_scores(
     squares: Any,
 ) -> None:
     """Rows [start, stop): products of scores, of labelers with themselves into `same` (J, w, w) and with later ones
-    into `apart` (Jw, Jw); with the components' shares into `by_key` (N, Jw, E); of these into `squares` (N, E, E).
+    into `apart` (Jw, Jw); with the components' shares into `by_key` (N, Jw, E); of these into one half
+    of `squares` (N, E, E).
 
     `score` (labels of a row, w) is room to work in.
     """
     n_components, n_basis, n_free = post.shape[1], basis.shape[1], share.shape[1]
     width = n_free * n_basis
+    along, items = np.empty((n_basis, n_components)), np.empty(n_components)
     for row in range(start, stop):
-        key, first, last, count = keys[row] , ends[row], ends[row + 1], counts[row]
+        key, first, last = keys[row], ends[row], ends[row + 1]
+        for e in range(n_components):
+            items[e] = counts[row] * post[row, e]
+            for b in range(n_basis):
+                along[b, e] = post[row, e] * basis[e, b]
+        for e in range(n_components):
+            for f in range(e + 1):
+                squares[key, e, f] += items[e] * post[row, f]
         for k in range(first, last):
             labeler, answer = cells[k] // (n_free + 1), cells[k] % (n_free + 1)
             for free in range(n_free):
@@ -81,23 +92,21 @@ def _add_scores(
                 for b in range(n_basis):
                     total = 0.0
                     for e in range(n_components):
-                        total += (given - share[labeler, free, e]) * post[row, e] * basis[e, b]
+                        total += (given - share[labeler, free, e]) * along[b, e]
                     score[k - first, free * n_basis + b] = total
         for k in range(first, last):
             own, at = cells[k] // (n_free + 1), k - first
             for i in range(width):
-                weight = count * score[at, i]
+                one, place = score[at, i], own * width + i
+                for e in range(n_components):
+                    by_key[key, place, e] += one * items[e]
+                weight = counts[row] * one
                 for h in range(width):
                     same[own, i, h] += weight * score[at, h]
                 for m in range(k + 1, last):
                     other = (cells[m] // (n_free + 1)) * width
                     for h in range(width):
-                        apart[own * width + i, other + h] += weight * score[m - first, h]
-                for e in range(n_components):
-                    by_key[key, own * width + i, e] += weight * post[row, e]
-        for e in range(n_components):
-            for f in range(n_components):
-                squares[key, e, f] += count * post[row, e] * post[row, f]
+                        apart[place, other + h] += weight * score[m - first, h]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,18 +141,18 @@ def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, 
     n_cells, width = int(patterns.cells.shape[1]), share.shape[1] * basis.shape[1]
     n_answers = len(share) * width
     post = np.ascontiguousarray(post)
-    rows = patterns.cells.indptr, patterns.cells.indices
+    rows, behind = (patterns.cells.indptr, patterns.cells.indices), keyed.of_row + n_cells
     longest = int(np.diff(patterns.cells.indptr).max(initial=0))
     room, others = _sizes(keyed, n_components, width)
-    cuts = chunk_cuts(keyed, room)
+    cuts = chunk_cuts(keyed, room, _MOST_CHUNKS)
     tables = np.zeros((len(cuts) - 1, n_cells + n_keys, n_cells + n_keys, n_components))
 
     def add_tables(chunk: int) -> None:
-        _add_tables(cuts[chunk], cuts[chunk + 1], *rows, keyed.of_row + n_cells, counts, post, tables[chunk])
+        _add_tables(cuts[chunk], cuts[chunk + 1], *rows, behind, counts, post, tables[chunk])
 
     run_chunks(add_tables, len(tables))
     table = tables[0] if len(tables) == 1 else tables.sum(axis=0)
-    pieces = chunk_cuts(keyed, others)
+    pieces = chunk_cuts(keyed, others, _MOST_CHUNKS)
     n_pieces = len(pieces) - 1
     same, apart = np.zeros((n_pieces, len(share), width, width)), np.zeros((n_pieces, n_answers, n_answers))
     by_key = np.zeros((n_pieces, n_keys, n_answers, n_components))
@@ -157,9 +166,11 @@ def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, 
     run_chunks(add_scores, n_pieces)
     half = apart.sum(axis=0)
     answers = half + half.T
-    each = np.arange(len(share))
-    answers.reshape(len(share), width, len(share), width)[each, :, each] += same.sum(axis=0)
-    upper = np.triu(np.ones(table.shape[:2], bool), 1)
-    table += np.where(upper[:, :, None], table, 0.0).transpose(1, 0, 2)
-    return PairSums(table, answers, by_key.sum(axis=0), squares.sum(axis=0))
+    labelers = np.arange(len(share))
+    answers.reshape(len(share), width, len(share), width)[labelers, :, labelers] += same.sum(axis=0)
+    whole = table + table.transpose(1, 0, 2)  # one half is empty
+    each = np.arange(len(table))
+    whole[each, each] = table[each, each]
+    below = np.tril(squares.sum(axis=0))
+    return PairSums(whole, answers, by_key.sum(axis=0), below + np.tril(below, -1).transpose(0, 2, 1))
 

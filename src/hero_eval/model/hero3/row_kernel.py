@@ -117,10 +117,10 @@ def _carry(
                 own[cell, e] += moved[e]
 
 
-def chunk_cuts(keyed: KeyedRows, room: int) -> Ints:
+def chunk_cuts(keyed: KeyedRows, room: int, most: int = _MOST_CHUNKS) -> Ints:
     """Where chunks of rows begin, and the end of the last, if a chunk's own sums have so many entries."""
     ends = keyed.patterns.cells.indptr
-    n_chunks = min(max(int(ends[-1]) // _CHUNK, 1), _MOST_CHUNKS, max(_OWN_SUMS // max(room, 1), 1))
+    n_chunks = min(max(int(ends[-1]) // _CHUNK, 1), most, max(_OWN_SUMS // max(room, 1), 1))
     wanted = np.linspace(0, int(ends[-1]), n_chunks + 1)[1:-1]
     return np.concatenate([[0], np.searchsorted(ends, wanted), [keyed.patterns.n_rows]])
 
