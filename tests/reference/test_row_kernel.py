@@ -13,11 +13,11 @@ from random_examples import examples
 from hero_eval.errors import SupportError
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.hero3 import fit as fit_module
-from hero_eval.model.hero3 import likelihood, row_kernel, shape
+from hero_eval.model.hero3 import level_information, likelihood, row_kernel, shape
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.level_priors import prior_gradient
-from hero_eval.model.hero3.likelihood import answer_logs, e_step, expect, key_logs, shares_and_likelihood
+from hero_eval.model.hero3.likelihood import answer_logs, e_step, expect, key_logs, shares_and_sums
 from hero_eval.model.hero3.row_kernel import RowKernel
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats, Ints, patterns_of_matrix
@@ -103,7 +103,7 @@ def test_threads_change_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (alone.cells == together.cells).all()
     assert (alone.by_key == together.by_key).all()
     assert alone.log_likelihood == together.log_likelihood
-    assert shares_and_likelihood(rows, of, at)[1] == alone.log_likelihood
+    assert shares_and_sums(rows, of, at)[1].log_likelihood == alone.log_likelihood
 
 
 def some_fit(seed: int, n_levels: int, n_classes: int, n_covariates: int) -> LevelFit:
@@ -140,18 +140,21 @@ def naive_lost(fit: LevelFit) -> Floats:
 
 
 @pytest.mark.parametrize("kind", [(0, 2, 0), (0, 3, 2), (3, 2, 0), (3, 3, 2)], ids=str)
-@pytest.mark.parametrize("ways", ["pairs", "products", "kernel"])
+@pytest.mark.parametrize("ways", ["pairs", "products", "kernel", "compiled pairs"])
 def test_what_is_lost_is_the_variance_of_slopes(
     kind: tuple[int, int, int], ways: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every standard error would rest on a wrong curvature, in one of the ways to sum it up."""
     if ways != "pairs":
         monkeypatch.setattr(shape, "_MOST_PAIRS", 0)
-    if ways == "kernel":
+    if ways in ("kernel", "compiled pairs"):
         monkeypatch.setattr(likelihood, "MANY_LABELS", 0)
+        monkeypatch.setattr(row_kernel, "_CHUNK", 40)
+        monkeypatch.setattr(level_information, "_FULL_SHARE", 2.0 if ways == "compiled pairs" else 0.0)
     fit = some_fit(5, *kind)
     information, slow = LevelInformation(fit), naive_lost(fit)
     counts = fit.rows.patterns.counts
+    assert (information._compiled_lost(counts) is None) == (ways != "compiled pairs")
     assert information._lost(counts) == pytest.approx(slow, abs=1e-5)
     vectors = np.random.default_rng(0).normal(size=(information.size, 2))
     for vector in vectors.T:
@@ -185,7 +188,7 @@ def test_newtons_method_climbs_where_the_likelihood_bends_the_wrong_way() -> Non
     left = at_rest.score_sum() + prior_gradient(found.shape, found.parameters, found.prior)
     assert np.abs(left).max() < 1e-6
     assert at_rest.uphill(left, 0.0) is not None
-    assert found.report.log_likelihood > fit.log_likelihood
+    assert found.report.log_likelihood > fit.expected.log_likelihood
 
 
 def test_classes_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

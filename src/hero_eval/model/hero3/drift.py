@@ -161,9 +161,11 @@ def gold_shift(fit: LevelModel, size: float, known: Floats | float = 0.0) -> tup
 
 def shift_logits(shares: Floats, shift: Floats) -> Floats:
     """(P, K): class shares with their log-ratios moved by `shift` (K-1,)."""
-    logits = np.log(np.maximum(shares, _LEAST_SHARE))
-    logits[:, 1:] += shift
-    return np.exp(log_softmax(logits, axis=1))
+    factors = np.exp(np.append(0.0, shift) - max(float(shift.max(initial=0.0)), 0.0))
+    moved = np.maximum(shares, _LEAST_SHARE)
+    moved *= factors
+    moved /= moved @ np.ones((len(factors), 1))
+    return moved
 
 
 def mean_slopes(shares: Floats, counts: Floats) -> Floats:

@@ -19,7 +19,7 @@ from hero_eval.model.answer_order import answer_classes
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
-from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, expect, shares_and_likelihood, summed
+from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, expect, shares_and_sums
 from hero_eval.model.hero3.m_steps import class_step, labeler_step, level_step, m_step
 from hero_eval.model.hero3.multinomial import regression_derivatives
 from hero_eval.model.hero3.ordered_answers import ordered_covariance
@@ -99,8 +99,7 @@ class LevelFit(LevelModel):
 
         A labeler counts for as many as its labels, not its prior, decide; it may be next to none.
         """
-        at, prior = self.parameters, self.prior
-        expected = expect(self.rows, self.shape, at)
+        at, prior, expected = self.parameters, self.prior, self.expected
         hessian = regression_derivatives(expected.cells, self.shape.basis, at.answers)[1] + prior.answer_precision
         held = float(np.trace(np.linalg.solve(hessian, prior.answer_precision), axis1=1, axis2=2).sum())
         return expected.log_likelihood - PARAMETER_PENALTY * (n_parameters(at) - held)
@@ -108,6 +107,18 @@ class LevelFit(LevelModel):
     @cached_property
     def information(self) -> LevelInformation:
         return LevelInformation(self)
+
+    @cached_property
+    def objective(self) -> float:
+        """The log-likelihood and the log-density of the prior."""
+        return self.expected.log_likelihood + log_prior(self.shape, self.parameters, self.prior)
+
+    def moved(self, step: Floats) -> LevelFit:
+        """One step of Newton's method (p,) farther."""
+        out = replace(self, parameters=moved_parameters(self.parameters, step))
+        report = replace(self.report, n_steps=self.report.n_steps + 1, log_likelihood=out.objective, converged=True)
+        object.__setattr__(out, "report", report)
+        return out
 
 
 def fit_levels(
@@ -195,27 +206,23 @@ def _newton(fit: LevelFit, enough: float) -> tuple[LevelFit, bool]:
     Where the likelihood bends the wrong way, or a step does not gain what it should, steps are damped (Levenberg and
     Marquardt), as far as to those of EM.
     """
-    rows, shape, prior = fit.rows, fit.shape, fit.prior
-    expected = expect(rows, shape, fit.parameters)
-    here, damping = expected.log_likelihood + log_prior(shape, fit.parameters, prior), 0.0
+    here, damping = fit.objective, 0.0
     for _ in range(_NEWTON_STEPS):
         information = LevelInformation(fit)
-        gradient = information.score_sum() + prior_gradient(shape, fit.parameters, prior)
+        gradient = information.score_sum() + prior_gradient(fit.shape, fit.parameters, fit.prior)
         moved = None
         while moved is None and damping < _MOST_DAMPING:
             found = information.uphill(gradient, damping)
             if found is not None:
-                point = moved_parameters(fit.parameters, found[0])
-                new = expect(rows, shape, point).log_likelihood + log_prior(shape, point, prior)
-                if new >= here - 1e-9 * (1.0 + abs(here)):
+                there = fit.moved(found[0])
+                if there.objective >= here - 1e-9 * (1.0 + abs(here)):
                     moved = found[0]
                     continue
             damping = max(4.0 * damping, _LEAST_DAMPING)
         if moved is None or found is None:
             return fit, False
-        report = replace(fit.report, n_steps=fit.report.n_steps + 1, log_likelihood=new, converged=True)
-        gained, promised = new - here, found[1]
-        fit, here = replace(fit, parameters=point, report=report), new
+        gained, promised = there.objective - here, found[1]
+        fit, here = there, there.objective
         if damping == 0.0 and np.abs(moved).max() < enough:
             return fit, True
         if gained < 0.25 * promised:
@@ -237,8 +244,7 @@ def _prior_step(
 ) -> tuple[LevelParameters, LevelPrior]:
     """An EM step, then the priors again: labelers' spread around the means of their groups, the ridge."""
     learns = thin is not None and thin >= _POOLED_STEPS
-    post = shares_and_likelihood(rows, shape, at)[0] if learns else None
-    expected = expect(rows, shape, at) if post is None else summed(rows, shape, post, np.nan)
+    post, expected = shares_and_sums(rows, shape, at) if learns else (None, expect(rows, shape, at))
     cells = expected.cells
     answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)

@@ -34,6 +34,9 @@ _SHIFT_STEP = 1e-4
 _DENSE_SHARE = 0.05
 """The share of entries that are not 0, from which on a sparse matrix is multiplied as a full one, which is then faster.
 It bounds time only; doubled, rounds of a few labelers may take longer (reasoned)."""
+_FULL_SHARE = 0.3
+"""The share of the parameters that a usual row's labels and components are, from which on compiled sums over pairs of
+them take longer than full products. It bounds time only (reasoned)."""
 _BLOCK_ROWS = 4_096
 """Rows of it at a time, so that the full copy stays small: 80 MB with 2,500 parameters. Doubled, it takes twice the
 memory, and sums differ in their last digit (reasoned)."""
@@ -75,13 +78,16 @@ class LevelInformation:
 
     def score_sum(self) -> Floats:
         """(p,): the scores of all rows, each times its count."""
-        return self.slopes.pulled(self.post * self.model.rows.patterns.counts[:, None])
+        expected = self.model.expected
+        return self.slopes.to_parameters(expected.cells.reshape(-1, self.post.shape[1]), expected.by_key)
 
     def _complete_blocks(self, counts: Floats) -> tuple[Floats, list[Floats]]:
         """The information if all components were seen: of each labeler (J, w, w); of levels (if any) and classes."""
         rows, shape, at = self.model.rows, self.model.shape, self.model.parameters
-        expected = self.post * counts[:, None]
-        cells, by_key = self.slopes.keyed.to_keys(expected)
+        if counts is rows.patterns.counts:
+            cells, by_key = self.model.expected.cells, self.model.expected.by_key
+        else:
+            cells, by_key = self.slopes.keyed.to_keys(self.post * counts[:, None])
         total = cells.reshape(rows.patterns.n_labelers, rows.patterns.n_answers, -1).sum(axis=1)
         answers = multinomial_information(total, self.slopes.share, shape.basis)
         rest = [level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))] if shape.n_levels else []
@@ -120,6 +126,9 @@ class LevelInformation:
 
     def _lost(self, counts: Floats) -> Floats:
         """(p, p): what not seeing the components loses."""
+        compiled = self._compiled_lost(counts)
+        if compiled is not None:
+            return compiled
         slopes, n_answers = self.slopes, self.n_answers
         out = np.zeros((self.size, self.size))
         for e, table in enumerate(self._pair_tables(counts)):
@@ -134,6 +143,41 @@ class LevelInformation:
             out[n_answers:, n_answers:] += (by_key.T * on_keys) @ by_key
         out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
         return out - self._score_squares(counts)
+
+    def _compiled_lost(self, counts: Floats) -> Floats | None:
+        """The same by compiled passes, where labels are many and rows have few of them."""
+        slopes, n_answers, basis = self.slopes, self.n_answers, self.model.shape.basis
+        keyed, n_components = slopes.keyed, len(basis)
+        if kernel_of(self.model.rows, self.model.shape) is None or self._is_full or keyed.shared is None:
+            return None
+        from hero_eval.model.hero3.pair_kernel import fits_in_memory, pair_sums_of  # as in `kernel_of`
+
+        if not fits_in_memory(keyed, n_components, slopes.share.shape[1] * basis.shape[1]):
+            return None
+        sums = pair_sums_of(keyed, counts, self.post, slopes.share, basis)
+        n_cells = slopes.share.shape[0] * (slopes.share.shape[1] + 1)
+        by_key = np.stack([slopes.key_slopes(e) for e in range(n_components)], axis=1)  # (N, E, p')
+        out = np.zeros((self.size, self.size))
+        of_answers = out[:n_answers, :n_answers]
+        for e in range(n_components):
+            half = slopes.answers_of(e, np.ascontiguousarray(sums.tables[:n_cells, :, e]))
+            of_answers += slopes.answers_of(e, half[:, :n_cells].T)
+            out[:n_answers, n_answers:] += half[:, n_cells:] @ by_key[:, e]
+        of_answers -= sums.answers
+        out[:n_answers, n_answers:] -= np.tensordot(sums.by_key, by_key, axes=([0, 2], [0, 1]))
+        each = np.arange(n_components)
+        open_keys = -sums.squares
+        open_keys[:, each, each] += np.diagonal(sums.tables)[:, n_cells:].T
+        out[n_answers:, n_answers:] = np.tensordot(by_key, open_keys @ by_key, axes=([0, 1], [0, 1]))
+        out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
+        return out
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether scores are so nearly full that full products are faster than sums over pairs of entries."""
+        at, patterns = self.model.parameters, self.model.rows.patterns
+        labels_of_row = len(patterns.cells.indices) / max(patterns.n_rows, 1)
+        return labels_of_row * at.answers[0].size + self.post.shape[1] >= _FULL_SHARE * self.size
 
     def _pair_tables(self, counts: Floats) -> Iterator[Floats]:
         """For each component (C, C), C cells, and keys if they are few: its items in which two of them meet."""

@@ -21,7 +21,7 @@ from hero_eval.model.patterns import Floats, Ints
 if TYPE_CHECKING:
     from hero_eval.model.hero3.row_kernel import RowKernel
 
-MANY_LABELS = 150_000
+MANY_LABELS = 40_000
 """In rows, from which on the compiled pass pays for its start. It bounds time only; sums differ in their last digits
 (reasoned)."""
 
@@ -96,22 +96,23 @@ def e_step(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Flo
     return normalize_log_weights(component_logs(rows, shape, at))
 
 
-def shares_and_likelihood(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Floats, float]:
-    """P(component | answers, gold) (P, E), and the log-likelihood of all rows."""
+def shares_and_sums(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Floats, Expected]:
+    """P(component | answers, gold) (P, E), and the E-step's sums."""
     kernel = kernel_of(rows, shape)
     if kernel is None:
         post, by_row = e_step(rows, shape, at)
-        return post, float(rows.patterns.counts @ by_row)
+        return post, summed(rows, shape, post, float(rows.patterns.counts @ by_row))
     post = np.empty((rows.patterns.n_rows, shape.n_components))
-    of_cells = answer_logs(shape, at.answers).reshape(-1, shape.n_components)
-    return post, kernel.expect(of_cells, key_logs(rows, shape, at), post)[2]
+    logs = answer_logs(shape, at.answers)
+    cells, by_key, found = kernel.expect(logs.reshape(-1, shape.n_components), key_logs(rows, shape, at), post)
+    return post, Expected(cells.reshape(logs.shape), by_key, found)
 
 
 def expect(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Expected:
     """The E-step with its sums, none of which is kept for each row."""
     kernel = kernel_of(rows, shape)
     if kernel is None:
-        return summed(rows, shape, *shares_and_likelihood(rows, shape, at))
+        return shares_and_sums(rows, shape, at)[1]
     logs = answer_logs(shape, at.answers)
     cells, by_key, log_likelihood = kernel.expect(logs.reshape(-1, logs.shape[2]), key_logs(rows, shape, at))
     return Expected(cells.reshape(logs.shape), by_key, log_likelihood)
@@ -157,18 +158,18 @@ class LevelModel:
     prior: LevelPrior
 
     @cached_property
-    def _expected(self) -> tuple[Floats, float]:
-        return shares_and_likelihood(self.rows, self.shape, self.parameters)
+    def _found(self) -> tuple[Floats, Expected]:
+        return shares_and_sums(self.rows, self.shape, self.parameters)
 
     @property
     def post(self) -> Floats:
         """(P, E): P(component | answers, gold) of every row."""
-        return self._expected[0]
+        return self._found[0]
 
     @property
-    def log_likelihood(self) -> float:
-        """Of all rows, without the prior."""
-        return self._expected[1]
+    def expected(self) -> Expected:
+        """The sums of these, and the log-likelihood of all rows without the prior."""
+        return self._found[1]
 
     @cached_property
     def shares(self) -> Floats:

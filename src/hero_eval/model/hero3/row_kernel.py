@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hero_eval.model.compiling import njit
 from hero_eval.model.hero3.shape import KeyedRows
 from hero_eval.model.kernel import run_chunks
-from hero_eval.model.patterns import Floats, dot
+from hero_eval.model.patterns import Floats, Ints, dot
 
 _CHUNK = 1 << 16
 """Labels of a chunk: a millisecond of work. It bounds time only; it must not depend on the machine, since sums are
@@ -117,6 +117,14 @@ def _carry(
                 own[cell, e] += moved[e]
 
 
+def chunk_cuts(keyed: KeyedRows, room: int, most: int = _MOST_CHUNKS) -> Ints:
+    """Where chunks of rows begin, and the end of the last, if a chunk's own sums have so many entries."""
+    ends = keyed.patterns.cells.indptr
+    n_chunks = min(max(int(ends[-1]) // _CHUNK, 1), most, max(_OWN_SUMS // max(room, 1), 1))
+    wanted = np.linspace(0, int(ends[-1]), n_chunks + 1)[1:-1]
+    return np.concatenate([[0], np.searchsorted(ends, wanted), [keyed.patterns.n_rows]])
+
+
 class RowKernel:
     """Rows laid out for the passes."""
 
@@ -129,9 +137,7 @@ class RowKernel:
         self._counts = patterns.counts
         by_cell, by_key = keyed.to_keys(patterns.counts[:, None])
         self._met: Floats = np.concatenate([by_cell[:, 0], by_key[:, 0]])
-        n_chunks = min(max(len(self._cells) // _CHUNK, 1), _MOST_CHUNKS, max(_OWN_SUMS // (self._size * 8), 1))
-        wanted = np.linspace(0, len(self._cells), n_chunks + 1)[1:-1]
-        self._cuts = np.concatenate([[0], np.searchsorted(self._ends, wanted), [patterns.n_rows]])
+        self._cuts = chunk_cuts(keyed, self._size * 8)
 
     def expect(self, of_cells: Floats, of_keys: Floats, post: Floats | None = None) -> tuple[Floats, Floats, float]:
         """Expected items by cell (C, E) and key (N, E), and the log-likelihood, from logarithms of the components'
