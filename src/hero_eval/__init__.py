@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.difference import estimate_difference
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.ranking import Ranking, rank
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
 
@@ -41,6 +42,7 @@ _HOMES = {
     "History": "store.past_rounds",
     "InputError": "errors",
     "Moderation": "targets.moderation",
+    "Ranking": "targets.ranking",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",
@@ -54,6 +56,7 @@ _HOMES = {
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "labelers.fitting",
     "open_store": "store.store",
+    "rank": "targets.ranking",
     "read_round": "read",
     "save_counts": "counting.tally_files",
 }
@@ -69,6 +72,7 @@ __all__ = [
     "History",
     "InputError",
     "Moderation",
+    "Ranking",
     "Reliability",
     "Round",
     "Store",
@@ -83,6 +87,7 @@ __all__ = [
     "estimate_win_rate",
     "fit_reliability",
     "open_store",
+    "rank",
     "read_round",
     "save_counts",
 ]

@@ -13,6 +13,7 @@ from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
 from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
+from hero_eval.cli.ranking_main import ranking_app
 from hero_eval.cli.store_main import store_app
 
 _ASK, _KNOW = "Estimate", "Data, labelers and methods"
@@ -437,6 +438,7 @@ def study(
     actions.study(name, chosen, output, as_json=json)
 
 
+app.add_typer(ranking_app)
 app.add_typer(store_app)
 
 
