@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
     from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.ranking import Ranking, rank
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
 
@@ -43,6 +44,7 @@ _HOMES = {
     "InputError": "errors",
     "ItemCalibration": "targets.item_calibration",
     "Moderation": "targets.moderation",
+    "Ranking": "targets.ranking",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",
@@ -57,6 +59,7 @@ _HOMES = {
     "fit_reliability": "labelers.fitting",
     "item_calibration": "targets.item_calibration",
     "open_store": "store.store",
+    "rank": "targets.ranking",
     "read_round": "read",
     "save_counts": "counting.tally_files",
 }
@@ -73,6 +76,7 @@ __all__ = [
     "InputError",
     "ItemCalibration",
     "Moderation",
+    "Ranking",
     "Reliability",
     "Round",
     "Store",
@@ -88,6 +92,7 @@ __all__ = [
     "fit_reliability",
     "item_calibration",
     "open_store",
+    "rank",
     "read_round",
     "save_counts",
 ]

@@ -59,6 +59,12 @@ CATALOGUE: dict[str, str] = {
     "E212": "an engine is missing, or failed",
     "E207": "the configuration file is wrong",
     "E213": "the output cannot be written",
+    "E230": "there are fewer than two models to rank, or two of one name",
+    "E231": "two of the rounds to be ranked hold the same",
+    "E232": "no votes connect some models with the others",
+    "E233": "a vote says neither A, B nor tie",
+    "E234": "a model is compared with itself",
+    "E235": "a model that is named has no votes",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

@@ -82,6 +82,15 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold jointly"),
+    "F503": ("note", "several intervals that hold together"),
+    "F520": ("note", "what holds together in a ranking"),
+    "F521": ("warning", "no gold shows how the labelers of votes err"),
+    "F522": ("warning", "few votes, so that strengths were drawn together"),
+    "F523": ("note", "labelers who favor a position"),
+    "F524": ("note", "labelers of votes without gold count as their peers do"),
+    "F525": ("note", "votes that were not counted"),
+    "F526": ("warning", "labelers of votes whose answers carry no information"),
+    "F527": ("note", "strengths are those at equal covariates of the pair"),
     # the backtest
     "F601": ("note", "the backtest left out rounds without gold"),
     "F602": ("note", "the gold's own sampling error was allowed for"),
@@ -115,6 +124,7 @@ DOUBTS_INTERVAL: frozenset[str] = frozenset(
         "F311",
         "F403",  # the shift of a covariate goes straight into the rate
         "F501",
+        "F521",
     }
 )
 """Codes that say the interval may be too short, unbounded or unidentified, unless the finding itself says otherwise:

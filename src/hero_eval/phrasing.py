@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hero_eval.findings import Finding
     from hero_eval.targets.backtest import Backtest
     from hero_eval.targets.item_calibration import ItemCalibration
+    from hero_eval.targets.ranking import Ranking
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
@@ -236,6 +237,25 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
 def _sure_size(estimate: Estimate, base: float, places: int) -> str:
     low, high = sorted(abs(base * bound) for bound in estimate.interval())
     return _sure_between(estimate, low, high, places)
+
+
+def ranking(result: Ranking) -> str:
+    """Which model is best, or which could be."""
+    models = list(result)
+    which = f"the {result.best} {result.what.removeprefix('mean ')}"
+    could = [model for model in models if result.rank_interval(model)[0] == 1]
+    level = percent(result.level)
+    if result.doubts:
+        return (
+            f"{models[0]} has {which} here, but whether it is best is undecided: the intervals are in doubt "
+            f"({codes(result.doubts)})."
+        )
+    if len(could) == 1:
+        return f"{could[0]} has {which} of {count(len(models), 'model')} ({level} sure)."
+    if len(could) == len(models):
+        return f"At this level the data cannot tell which of {count(len(models), 'model')} has {which}."
+    of = count(len(models), "model")
+    return f"{join(could, 'or')} has {which} of {of} ({level} sure); which of them cannot be told."
 
 
 def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> str:

@@ -14,6 +14,7 @@ from hero_eval.cli.config import ConfiguredGroup
 from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
 from hero_eval.cli.items_main import items_app
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
+from hero_eval.cli.ranking_main import ranking_app
 from hero_eval.cli.store_main import store_app
 
 _ASK, _KNOW = "Estimate", "Data, labelers and methods"
@@ -439,6 +440,7 @@ def study(
 
 
 app.add_typer(items_app)
+app.add_typer(ranking_app)
 app.add_typer(store_app)
 
 

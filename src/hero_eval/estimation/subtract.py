@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,7 @@ from hero_eval.estimation.curves import NoSurer, resampled
 from hero_eval.estimation.diagnostics import past_rounds_tell
 from hero_eval.estimation.headline import headline, rate_contrast
 from hero_eval.estimation.intervals import SAFE_GOLD, edge_floor, interval_kind
-from hero_eval.estimation.question import Question
+from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding, unique
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import gold_counts
@@ -36,20 +36,47 @@ TOGETHER = 0.5
 
 def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
     """The first current round's rate minus the second's. The two are in `.distribution` as 'a' and 'b'."""
-    question, fits = analysis.question, analysis.fits
-    one, other = (headline(analysis, at, positive) for at in range(2))
-    kind, remark = interval_kind(question, fits, question.currents, linear=False)
+    return Differences(analysis, positive).between(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """All differences between the current rounds' rates, with what they share worked out once."""
+
+    analysis: Analysis
+    positive: object = None
+
+    @cached_property
+    def rates(self) -> tuple[Estimate, ...]:
+        """The headline of every current round."""
+        places = range(len(self.analysis.question.currents))
+        return tuple(headline(self.analysis, at, self.positive) for at in places)
+
+    @cached_property
+    def drifts(self) -> DriftParts:
+        return DriftParts(self.analysis.question, self.analysis.fits)
+
+    def between(self, i: int, j: int) -> Estimate:
+        """The rate of the current round at `i` minus that of the one at `j`."""
+        return _difference(self, (i, j))
+
+
+def _difference(differences: Differences, at: tuple[int, int]) -> Estimate:
+    analysis, positive = differences.analysis, differences.positive
+    question, fits = analysis.question, [analysis.fits[place] for place in at]
+    currents = [question.currents[place] for place in at]
+    one, other = (differences.rates[place] for place in at)
+    kind, remark = interval_kind(question, fits, currents, linear=False)
     value, influence = one.value - other.value, one.influence - other.influence
     contrast = rate_contrast(question, positive)
-    found = [*one.findings, *other.findings, *_pairing(question), *remark]
+    found = [*one.findings, *other.findings, *_pairing(*currents), *remark]
     if question.options.interval != "paper" and any(fit.between is not None for fit in fits):
-        drift = _PairDrift(question, fits)
-        influence = drift.into(influence, contrast[1:] - contrast[0])
-        found += drift.findings()
+        influence = differences.drifts.into(influence, contrast[1:] - contrast[0], *at)
+        found += differences.drifts.findings(*at)
     curve = None
     if kind == "bootstrap":
         drawn = analysis.replicates.rates
-        curve = resampled((drawn[0] - drawn[1]) @ contrast, value, influence.skewness())
+        curve = resampled((drawn[at[0]] - drawn[at[1]]) @ contrast, value, influence.skewness())
     low, high = one.bounds
     difference = analysis.finish(
         "difference",
@@ -81,35 +108,34 @@ def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class _PairDrift:
-    """What drift leaves open of a difference of two rounds, by a method that allows for drift."""
+class DriftParts:
+    """What drift leaves open of differences of current rounds, by a method that allows for drift."""
 
     question: Question
     fits: Sequence[Fit]
+    _sides: dict[tuple[int, bool], Side] = field(default_factory=dict)
 
     @cached_property
     def batches(self) -> Ints:
-        """Of the past rounds, and then of the two current ones."""
+        """Of the past rounds, and then of the current ones."""
         return batch_numbers([*self._past, *(current.round for current in self.question.currents)])
 
-    @cached_property
-    def sides(self) -> tuple[Side, Side]:
-        one, other = (self._side(fit) for fit in self.fits)
-        return one, other
-
-    def into(self, influence: Influence, along: Floats) -> Influence:
+    def into(self, influence: Influence, along: Floats, i: int, j: int) -> Influence:
         """The influences with one part for all drift, in the place of one for each round's."""
-        moves = [fit.between.covariance_without_drift() for fit in self.fits if fit.between is not None]
+        betweens = [self.fits[at].between for at in (i, j)]
+        moves = [one.covariance_without_drift() for one in betweens if one is not None]
+        together = self._together(i, j)
         variance = float(sum(along @ one @ along for one in moves))
-        variance += pair_variance(*self.sides, along, self._together and not self._shown_before)
+        sides = self.side(i, together), self.side(j, together)
+        variance += pair_variance(*sides, along, together and not self._shown_before(i))
         items = [part for part in influence.parts if part.source != "rounds"]
         return Influence(
             (*items, Part("rounds", np.array([math.sqrt(max(variance, 0.0))]), np.array(["pair"], object)))
         )
 
-    def findings(self) -> list[Finding]:
+    def findings(self, i: int, j: int) -> list[Finding]:
         """Whether past rounds showed how much of their drift two models share."""
-        drift = self.sides[0].drift
+        drift = self.side(i, self._together(i, j)).drift
         if drift.known or not drift.own.known or not drift.own.is_present:
             return []
         message = (
@@ -122,24 +148,30 @@ class _PairDrift:
     def _past(self) -> tuple[Round, ...]:
         return () if self.question.reliability is None else self.question.reliability.rounds
 
-    @property
-    def _together(self) -> bool:
-        return bool(self.batches[-1] == self.batches[-2])
+    def _together(self, i: int, j: int) -> bool:
+        here = self.batches[len(self._past) :]
+        return bool(here[i] == here[j])
 
-    @property
-    def _shown_before(self) -> bool:
-        """Whether a past round with gold was labeled together with the two, so that what they share is in the fit."""
-        return any(one.n_gold > 0 and at == self.batches[-1] for one, at in zip(self._past, self.batches, strict=False))
+    def _shown_before(self, i: int) -> bool:
+        """Whether a past round with gold was labeled together with this one, so that what they share is in the fit."""
+        batch = self.batches[len(self._past) + i]
+        return any(one.n_gold > 0 and at == batch for one, at in zip(self._past, self.batches, strict=False))
 
-    def _side(self, fit: Fit) -> Side:
+    def side(self, i: int, together: bool) -> Side:
+        """How far the round at `i` may drift beside another that was labeled together with it, or was not."""
+        if (i, together) not in self._sides:
+            self._sides[i, together] = self._learned(self.fits[i], together)
+        return self._sides[i, together]
+
+    def _learned(self, fit: Fit, together: bool) -> Side:
         between, levels = fit.between, fit.levels
         if between is None or levels is None:
             n_free = len(self.question.classes) - 1
             return Side(np.zeros((n_free, n_free)), SharedDrift(no_drift(0), no_drift(0), True, 0))
         drift = between.drift
-        if not drift.is_present or not self._together:
+        if not drift.is_present or not together:
             return Side(between.slopes(), SharedDrift(drift, no_drift(drift.n_rounds), True, 0))
-        shared = learn_shared_drift(past_shares(levels), self.batches[:-2], drift)
+        shared = learn_shared_drift(past_shares(levels), self.batches[: len(self._past)], drift)
         has_gold = not fit.over_both and bool((levels.rows.known & levels.rows.is_current).any())
         information = gold_shift(levels, drift.size)[1] if has_gold and shared.known else 0.0
         return Side(between.slopes(), shared, information)
@@ -158,8 +190,8 @@ def _floor(one: Estimate, other: Estimate) -> float:
     return math.hypot(*(edge_floor(side.center, side.bounds, side.n_items) for side in (one, other)))
 
 
-def _pairing(question: Question) -> list[Finding]:
-    first, second = (current.round.item_ids for current in question.currents)
+def _pairing(one: Current, other: Current) -> list[Finding]:
+    first, second = one.round.item_ids, other.round.item_ids
     both = np.intersect1d(first.astype(str), second.astype(str))
     alone = len(first) + len(second) - 2 * len(both)
     if not alone:

@@ -20,6 +20,7 @@ from hero_eval.targets.comparison import Comparison
 from hero_eval.targets.grouped import GroupedEstimates
 from hero_eval.targets.item_calibration import ItemCalibration
 from hero_eval.targets.moderation import Moderation
+from hero_eval.targets.ranking import Ranking
 
 MOST_LABELERS = 30
 """Rows of the table of labelers: what one looks at in passing."""
@@ -119,6 +120,21 @@ def _family(result: GroupedEstimates) -> Page:
     }
 
 
+def _ranking(result: Ranking) -> Page:
+    columns = result.columns()
+    head = ("model", "rank", "rank from", "rank to", "chance to be best", "group")
+    names = ("model", "rank", "rank_low", "rank_high", "p_best", "group")
+    return {
+        "title": f"{result.what}, by model",
+        "answer": phrasing.ranking(result),
+        "rows": _rows(result),
+        "bounds": _bounds(result.values()),
+        "name": "model",
+        "table": (head, list(zip(*(columns[name] for name in names), strict=True)), None),
+        "told": told_of(result.findings),
+    }
+
+
 def _moderation(result: Moderation) -> Page:
     return {
         "title": "moderation",
@@ -193,6 +209,7 @@ _PAGES: dict[type, Callable[[Any], Page]] = {
     Comparison: _comparison,
     GroupedEstimates: _family,
     Moderation: _moderation,
+    Ranking: _ranking,
     Backtest: _backtest,
     ItemCalibration: _calibration,
     Reliability: _reliability,

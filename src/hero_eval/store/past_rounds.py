@@ -99,6 +99,26 @@ def common_past(log: Log, names: Sequence[str], chosen: History | None = None) -
     return (apart, True) if any(row.gold for row in apart) else (past, False)
 
 
+def newest_of_models(log: Log, question: str | None, models: Sequence[str] = ()) -> list[Entry]:
+    """Of a question, for each model its newest round: of these models, or of all that are named."""
+    asked = [row for row in log.live().values() if question is None or row.question == question]
+    questions = sorted({row.question for row in asked})
+    if len(questions) > 1:
+        raise wrong("E201", f"the store has rounds of {', '.join(map(repr, questions))}. Name one: --question NAME")
+    if question is not None and not asked:
+        known = ", ".join(sorted({row.question for row in log.live().values()})) or "none"
+        raise wrong("E201", f"the store has no rounds of the question {question!r}. It has: {known}")
+    newest: dict[str, Entry] = {}
+    for row in sorted(asked, key=lambda row: row.place_in_time):
+        if row.model is not None and (not models or row.model in models):
+            newest[row.model] = row
+    lacking = [model for model in models if model not in newest]
+    if lacking:
+        known = ", ".join(sorted({row.model for row in asked if row.model})) or "none"
+        raise wrong("E235", f"model {lacking[0]!r} has no rounds of this question in the store. Models: {known}")
+    return list(newest.values())
+
+
 def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> Entry:
     """A past round that was named; E204 if it is not past."""
     row = log.find(name)

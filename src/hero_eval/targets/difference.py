@@ -107,7 +107,7 @@ def estimate_difference(
     history, a, b = as_history(history, a, b), as_round(a), as_round(b)
     for side in (a, b):
         side.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
-    sides, history, remarks = _apart((a, b), history)
+    sides, history, remarks = kept_apart((a, b), history)
     if any(one.code == "F114" for one in remarks) and options.cluster is None:
         options = replace(options, cluster="item")  # an item that counts on both sides counts once in the error
     analysis = ask(sides, history, options, best=partial(best_by_pairs, positive=positive))
@@ -118,11 +118,12 @@ def estimate_difference(
     return _nothing(difference, a, b) if a.holds_same_as(b) else difference
 
 
-def _apart(sides: tuple[Round, Round], history: PastRounds) -> tuple[tuple[Round, ...], PastRounds, list[Finding]]:
-    """The two rounds and a history without them; where no other past round has gold, one of them stays there.
+def kept_apart(sides: tuple[Round, ...], history: PastRounds) -> tuple[tuple[Round, ...], PastRounds, list[Finding]]:
+    """The rounds to compare and a history without them; where no other past round has gold, they stay there.
 
-    Its gold then counts in history alone.
+    Their gold then counts in history alone.
     """
+    whom = "the two" if len(sides) == 2 else f"the {len(sides)}"
     past = () if history is None else history_rounds(history)
     inside = [one for one in past if any(side.holds_same_as(one) for side in sides)]
     if not inside:
@@ -130,9 +131,9 @@ def _apart(sides: tuple[Round, Round], history: PastRounds) -> tuple[tuple[Round
     names, data = name_some([one.name for one in inside]), {"rounds": [one.name for one in inside]}
     others = tuple(one for one in past if not any(one is other for other in inside))
     if any(one.n_gold for one in others):
-        message = f"of the rounds in history {names} is one of the two that are compared, and was left out of it"
+        message = f"of the rounds in history {names} is one of {whom} that are compared, and was left out of it"
         return sides, others, [Finding("F113", message, data, "Nothing; leave it out yourself to hear no more of it.")]
-    message = f"of the rounds in history only {names} has gold, and is one of the two that are compared"
+    message = f"of the rounds in history only {names} has gold, and is one of {whom} that are compared"
     remark = Finding("F114", message, data, "Add gold to another past round.", doubts=False)
     blind = tuple(side.without_gold() if any(side.holds_same_as(one) for one in inside) else side for side in sides)
     return blind, history, [remark]

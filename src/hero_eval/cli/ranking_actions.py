@@ -1,0 +1,106 @@
+"""What the commands that rank models do: read, ask the library, show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hero_eval as hero
+from hero_eval.cli import ranking_views
+from hero_eval.cli.actions import options_of
+from hero_eval.cli.blocks import Line
+from hero_eval.cli.inputs import Data, read_rounds
+from hero_eval.cli.option_groups import Estimating
+from hero_eval.cli.progress import activity
+from hero_eval.cli.render import show, show_json
+from hero_eval.errors import wrong
+from hero_eval.name_lists import names, split
+
+
+@dataclass(frozen=True)
+class StoredModels:
+    """Which rounds of a store are ranked, and which are their history."""
+
+    store: str
+    question: str | None
+    models: tuple[str, ...]
+    since: str | None
+    before: str | None
+
+
+def rank(data: Data, how: Estimating, asked: Mapping[str, Any], csv: Path | None, *, as_json: bool) -> None:
+    with activity() as doing:
+        rounds = read_rounds(data, doing, how.problems())
+        doing.say("Estimating")
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
+        named = dict(zip(names_of(data.currents, [one.name for one in rounds.currents]), rounds.currents, strict=True))
+        if len(named) < len(rounds.currents):
+            raise wrong("E230", "a round is named twice. Name one round for each model")
+        result = hero.rank(named, rounds.history, **asked, **options)
+    _show(result, csv, as_json=as_json)
+
+
+def names_of(paths: Sequence[Path], called: Sequence[str]) -> list[str]:
+    """The names of the rounds, or their paths where two have the same name."""
+    return list(called) if len(set(called)) == len(called) else [str(path) for path in paths]
+
+
+def rank_stored(
+    data: Data, how: Estimating, asked: Mapping[str, Any], chosen: StoredModels, csv: Path | None, *, as_json: bool
+) -> None:
+    from hero_eval.store.past_rounds import History, common_past, newest_of_models
+
+    problems = how.problems()
+    if data.reading.column:
+        problems.errors.append(wrong("E204", "--column has no effect on rounds of the store."))
+    problems.raise_any()
+    with activity() as doing:
+        doing.say(f"Reading {chosen.store}")
+        store = hero.open_store(chosen.store)
+        log = store.log()
+        rows = newest_of_models(log, chosen.question, chosen.models)
+        if len(rows) < 2:
+            known = ", ".join(row.model or "" for row in rows) or "none"
+            raise wrong("E230", f"rounds of {known} alone are there to rank. Say the model of rounds: hero add --model")
+        history = History(since=chosen.since, before=chosen.before, rounds=tuple(map(str, data.history)))
+        past, _ = common_past(log, [row.round for row in rows], history)
+        classes, positive = split("--classes", data.reading.classes), names("--positive", data.positive)
+        single = positive[0] if positive is not None and len(positive) == 1 else None
+        rounds = {str(row.model): store.read(row, positive=single, classes=classes) for row in rows}
+        before = store.read_all(past, classes=classes) or None
+        doing.say("Estimating")
+        options = how.arguments() | {
+            "covariates": names("--covariates", data.covariates),
+            "text": data.text,
+            "progress": doing.step,
+            "positive": None if single is not None else positive,
+        }
+        result = hero.rank(rounds, before, **asked, **options)
+    told = {"rounds": {row.model: row.round for row in rows}, "history": [row.round for row in past]}
+    _show(result, csv, as_json=as_json, made_from={**told, "store_version": log.version})
+
+
+def _show(result: hero.Ranking, csv: Path | None, *, as_json: bool, made_from: Mapping[str, Any] | None = None) -> None:
+    if csv is not None:
+        write_csv(result.columns(), csv)
+    if as_json:
+        show_json(result.to_dict() | ({"made_from": made_from} if made_from else {}))
+        return
+    tail = [Line(f"Table: {csv}", whole=True)] if csv is not None else []
+    if made_from:
+        tail.append(Line(f"History: {', '.join(made_from['history']) or 'none'}."))
+    show([*ranking_views.ranking(result), *tail])
+
+
+def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
+    import csv
+
+    try:
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+    except OSError as error:
+        raise wrong("E213", f"{file} cannot be written: {error.strerror}.") from error

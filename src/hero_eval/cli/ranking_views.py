@@ -1,0 +1,107 @@
+"""What the commands that rank models show, as pages of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hero_eval import phrasing
+from hero_eval.cli.bars import common_axis
+from hero_eval.cli.blocks import Column, Facts, Line, Page, Table, remarks
+
+if TYPE_CHECKING:
+    from hero_eval.targets.ranking import Ranking
+
+AXIS = 12
+MOST_PAIRS = 15
+"""Rows of the table of differences; all of them are in the JSON document."""
+
+
+def ranking(result: Ranking) -> Page:
+    columns = result.columns()
+    first = next(iter(result.values()))
+    places = phrasing.decimals([one.std_error for one in result.values()])
+    ends = list(zip(columns["low"], columns["high"], strict=True))
+    axis = replace(common_axis([end for pair in ends for end in pair], first.bounds), width=AXIS)
+    rows = [
+        [
+            rank_text(*columns_at),
+            name,
+            phrasing.number(value, places),
+            phrasing.span(span[0], span[1], places),
+            axis.draw(value, *span),
+            chance(p_best),
+            group,
+        ]
+        for columns_at, name, value, span, p_best, group in zip(
+            zip(columns["rank"], columns["rank_low"], columns["rank_high"], strict=True),
+            columns["model"],
+            columns["value"],
+            ends,
+            columns["p_best"],
+            columns["group"],
+            strict=True,
+        )
+    ]
+    level = phrasing.percent(result.level)
+    head = [
+        Column("rank", "left"),
+        Column("model", "left", cut=True),
+        Column("rate" if first.target == "rate" else "value"),
+        Column(f"{level} interval", "left"),
+        Column(axis.title(), "left", chart=True),
+        Column("best?"),
+        Column("group", "left"),
+    ]
+    said = (
+        "Ranks in brackets and intervals hold together. best? is the chance to be best; models that share a letter are "
+        "not told apart."
+    )
+    page: Page = [Line(phrasing.ranking(result), strong=True), Table(head, rows), Line(said)]
+    return [*page, pairs(result), Facts(phrasing.how(first)), *remarks(result.findings)]
+
+
+def rank_text(rank: int, low: int, high: int) -> str:
+    """2 (1–4)."""
+    return f"{rank} ({low}–{high})" if low < high else f"{rank}"
+
+
+def chance(share: float) -> str:
+    return f"{100 * share:.0f}%" if 0.005 <= share <= 0.995 else (">99%" if share > 0.5 else "<1%")
+
+
+def pairs(result: Ranking) -> Table:
+    """The differences, neighbors first where there are too many for all."""
+    columns = result.pair_columns()
+    names = list(result)
+    rows: Sequence[int] = range(len(columns["better"]))
+    if len(rows) > MOST_PAIRS:
+        near = [at for at in rows if names.index(columns["worse"][at]) - names.index(columns["better"][at]) == 1]
+        rows = near[:MOST_PAIRS]
+    places = phrasing.decimals(columns["std_error"])
+    level = phrasing.percent(result.level)
+    return Table(
+        [
+            Column("difference" if len(rows) == len(columns["better"]) else "neighbors", "left", cut=True),
+            Column("value"),
+            Column(f"{level} interval", "left"),
+            Column("p"),
+            Column("told apart", "left"),
+        ],
+        [
+            [
+                f"{columns['better'][at]} − {columns['worse'][at]}",
+                phrasing.number(columns["value"][at], places, "+"),
+                f"{phrasing.number(columns['low'][at], places, '+')} to "
+                f"{phrasing.number(columns['high'][at], places, '+')}",
+                p_text(columns["p_value"][at]),
+                "yes" if columns["told_apart"][at] else "no",
+            ]
+            for at in rows
+        ],
+    )
+
+
+def p_text(p: float) -> str:
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
