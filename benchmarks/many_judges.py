@@ -7,8 +7,9 @@ A judge's inclination to say 1 for an item is  +- z_j + own leaning + tilt of th
 is the normal quantile of its accuracy, the shared part has .3 of the noise's variance, and the tilt is a new normal
 number in each round: all judges become stricter or milder together. Three rounds of every draw (small, middling,
 large) play current with their gold hidden. Shown are mean |error| with its Monte Carlo error over draws, cover and
-width of the 95% interval, and each method's error over the best of dawid_skene, hero1 and hero3 without the shape of
-rounds (`hero3_plain`).
+width of the 95% interval, and each method's error over the best of dawid_skene, hero1 and hero3 without appeals and
+without the shape of rounds (`hero3_plain`). `hero3_shapes` has the latter alone: what is left where gold does not bear
+appeals out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -31,13 +33,14 @@ from scipy.special import expit, ndtri
 
 import hero_eval as hero
 from hero_eval.methods import hero3 as module
+from hero_eval.model.hero3 import level_selection
 from hero_eval.round import Round
 
 SIZES = (46, 90, 130, 180, 250, 330, 411)
 PLAYED = (0, 3, 6)
 GOLD, TOGETHER, LEANING, RATES_SD = 10, 0.3, 0.25, 0.5
 RIVALS = ("dawid_skene", "hero1", "hero3_plain")
-METHODS = ("majority_vote", "gold_proportion", *RIVALS, "hero3", "default")
+METHODS = ("majority_vote", "gold_proportion", *RIVALS, "hero3_shapes", "hero3", "default")
 SEED = 77
 Ints = NDArray[np.int64]
 
@@ -95,9 +98,12 @@ def play(job: tuple[float, int], n_judges: int, methods: Sequence[str]) -> list[
 
 
 def estimate(current: Round, learned: hero.Reliability, method: str) -> hero.Estimate:
-    if method != "hero3_plain":
+    if method not in ("hero3_plain", "hero3_shapes"):
         return hero.estimate_rate(current, learned, method=None if method == "default" else method)
-    with mock.patch.object(module, "shape_is_seen", return_value=False):
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(level_selection, "APPEALS", ()))
+        if method == "hero3_plain":
+            stack.enter_context(mock.patch.object(module, "shape_is_seen", return_value=False))
         return hero.estimate_rate(current, learned, method="hero3")
 
 

@@ -32,6 +32,7 @@ from hero_eval.round import Round
 Array = np.ndarray
 TIGHT = EMOptions(tolerance=1e-14, step_tolerance=1e-11, max_steps=30_000)
 BOTH_SHAPES = pytest.mark.parametrize("n_levels", [0, 3], ids=["one component a class", "three levels"])
+SHAPES = pytest.mark.parametrize("n_levels", [0, 3, -3], ids=["one component a class", "three levels", "three appeals"])
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 
 
@@ -95,8 +96,13 @@ def make_items(n_classes: int, n_covariates: int = 0, seed: int = 1, sizes: tupl
     return Items(labels, gold, of_round, weight, x, evidence)
 
 
+def shape_of(n_levels: int, n_classes: int) -> LevelShape:
+    """So many levels, or appeals if the number is negative."""
+    return LevelShape(max(n_levels, 0), n_classes, n_appeals=max(-n_levels, 0))
+
+
 def fitted(items: Items, n_levels: int, options: EMOptions = TIGHT) -> LevelFit:
-    shape = LevelShape(n_levels, items.evidence.n_classes)
+    shape = shape_of(n_levels, items.evidence.n_classes)
     return fit_levels(items.rows, shape, items.evidence.groups, options)
 
 
@@ -104,7 +110,7 @@ def random_point(items: Items, shape: LevelShape, seed: int) -> LevelParameters:
     rng = np.random.default_rng(seed)
     n_classes, n_labelers = shape.n_classes, items.labels.shape[1]
     levels, tilts = (
-        rng.normal(size=max(shape.n_levels - 1, 0)),
+        rng.normal(size=max(shape.n_weighted - 1, 0)),
         rng.normal(size=(3, shape.n_tilts)),
     )
     n_design = (2 if shape.n_levels else 3) + items.covariates.shape[1]
@@ -114,7 +120,9 @@ def random_point(items: Items, shape: LevelShape, seed: int) -> LevelParameters:
 
 def slow_joints(items: Items, shape: LevelShape, at: LevelParameters) -> list[Array]:
     return [
-        naive.level_joint(said, int(gold), int(r), x, shape.n_levels, at.answers, at.weights, at.classes)
+        naive.level_joint(
+            said, int(gold), int(r), x, shape.n_levels, at.answers, at.weights, at.classes, shape.n_appeals
+        )
         for said, gold, r, x in zip(items.labels, items.gold, items.of_round, items.covariates, strict=True)
     ]
 
@@ -153,13 +161,13 @@ def slopes_of(of: Callable[[LevelParameters], Any], at: LevelParameters, step: f
 # ------------------------------------------------------------------------------------------------ the slow twin
 
 
-@BOTH_SHAPES
+@SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 2])
 def test_likelihood_is_that_of_the_slow_twin(n_classes: int, n_covariates: int, n_levels: int) -> None:
     """Counting patterns and working in logarithms would have changed what is fitted."""
     items = make_items(n_classes, n_covariates)
-    rows, shape = items.rows, LevelShape(n_levels, n_classes)
+    rows, shape = items.rows, shape_of(n_levels, n_classes)
     for seed in range(2):
         at = random_point(items, shape, seed)
         joints = slow_joints(items, shape, at)
@@ -173,7 +181,7 @@ def test_likelihood_is_that_of_the_slow_twin(n_classes: int, n_covariates: int, 
 
 
 @pytest.mark.slow
-@BOTH_SHAPES
+@SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 1])
 def test_the_fit_is_a_peak_of_the_slow_twin(n_classes: int, n_covariates: int, n_levels: int) -> None:
@@ -240,7 +248,7 @@ def test_rates_are_not_pulled_to_history_by_shared_errors(monkeypatch: pytest.Mo
     assert abs(slopes[context.NOISE_RATIO]) < 0.30
 
 
-@BOTH_SHAPES
+@SHAPES
 def test_the_likelihood_climbs(n_levels: int) -> None:
     """A step of the fit could lead downhill, and the end depend on when it stops."""
     items = make_items(3)
@@ -254,7 +262,7 @@ def test_the_likelihood_climbs(n_levels: int) -> None:
 
 
 @pytest.mark.slow
-@BOTH_SHAPES
+@SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 2])
 def test_scores_and_information_are_derivatives(n_classes: int, n_covariates: int, n_levels: int) -> None:
@@ -281,7 +289,7 @@ def test_scores_and_information_are_derivatives(n_classes: int, n_covariates: in
     assert not information.is_weak
 
 
-@BOTH_SHAPES
+@SHAPES
 @CLASSES
 def test_share_gradients_are_derivatives(n_classes: int, n_levels: int) -> None:
     """The parameters' errors would be carried to the rate by a wrong slope."""
@@ -294,7 +302,7 @@ def test_share_gradients_are_derivatives(n_classes: int, n_levels: int) -> None:
         return np.einsum("pk,pkc->c", class_shares(rows, shape, at, e_step(rows, shape, at)[0]), pull)
 
     assert fit.information.gradient(pull) == pytest.approx(slopes_of(total, fit.parameters), abs=1e-5)
-    if n_levels:
+    if n_levels > 0:
         return
 
     def total_of_prior(at: LevelParameters) -> Array:
@@ -314,7 +322,7 @@ def test_many_parameters_are_solved_as_few_are(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-@BOTH_SHAPES
+@SHAPES
 @CLASSES
 @pytest.mark.parametrize("n_covariates", [0, 1])
 def test_influence_is_the_refitted_derivative(
@@ -324,13 +332,16 @@ def test_influence_is_the_refitted_derivative(
 
     What the current gold shows of the round's drift is held: its error is part of what is left of the drift.
     """
-    monkeypatch.setattr(level_selection, "LEVELS", (n_levels,))
+    shape = shape_of(n_levels, n_classes)
+    monkeypatch.setattr(
+        hero3_module, "choose_levels", lambda rows, groups, _: fit_levels(rows, shape, groups, TIGHT, loose=False)
+    )
     monkeypatch.setattr(hero3_module, "_OPTIONS", TIGHT)
     hold(monkeypatch, current_rates, "gold_shift")
     evidence = make_items(n_classes, n_covariates, seed=3).evidence
     fit = hero3_module.hero3(evidence)
     assert fit.history is not None
-    assert fit.over_both == (n_levels == 0 and n_covariates > 0)  # so that both ways of averaging are tested
+    assert fit.over_both == (n_levels <= 0 and n_covariates > 0)  # so that both ways of averaging are tested
     assert fit.levels is not None
     assert (fit.levels.prior.context > 0) == (n_levels > 0)  # and levels in their context
     warm = replace(evidence, warm_levels=fit.levels, over_both=fit.over_both)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from hero_eval.estimation.ask import ask
 from hero_eval.estimation.options import Options
 from hero_eval.methods import hero3 as method
 from hero_eval.methods.evidence import Evidence, JointEvidence
+from hero_eval.model.hero3 import level_selection
 from hero_eval.model.hero3.class_split import (
     BLURRED,
     LEAST_ROUNDS,
@@ -28,6 +31,14 @@ from hero_eval.model.hero3.humps import hump_rates
 from hero_eval.model.history import fit_without_gold
 
 TRUTH = 0.5
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_appeals() -> Iterator[None]:
+    """These judges are told apart from their moods by appeals (`test_appeals`), which would leave shapes untested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(level_selection, "APPEALS", ())
+        yield
 
 
 def judged(

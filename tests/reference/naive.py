@@ -269,15 +269,19 @@ def level_joint(
     answers: Floats,
     level_weights: Floats,
     classes: Floats,
+    n_appeals: int = 0,
 ) -> Floats:
     """HERO-3's model of one item, (E, K): P(component, class, the item's answers, its gold).
 
     With levels a component is a place on the scale from -3 to 3: labelers' logits are `answers[j, l - 1]` =
     (intercept, slope), the class's are `classes[k - 1]` = (intercept, slope, covariates' slopes). Without levels
     (0) a component is a class: `answers[j, l - 1, k]` are logits, and `classes[k - 1]` has one logit for each
-    round before the covariates' slopes. First answers and classes have logit 0.
+    round before the covariates' slopes. First answers and classes have logit 0. With appeals a component is a class
+    and a place on a scale of its own, `answers[j, l - 1]` has that scale's slope last, and `level_weights` are theirs.
     """
     n_classes = len(classes) + 1
+    if n_appeals:
+        return _appeal_joint(said, gold, of_round, covariates, n_appeals, answers, level_weights, classes)
     joint = np.zeros((n_levels or n_classes, n_classes))
     for component in range(len(joint)):
         place = -3.0 + 6.0 * component / (n_levels - 1) if n_levels else 0.0
@@ -291,6 +295,32 @@ def level_joint(
         for k in range(n_classes):
             if gold in (-1, k) and (n_levels or k == component):
                 joint[component, k] = share * of_class[k]
+    return joint
+
+
+def _appeal_joint(
+    said: Integers,
+    gold: int,
+    of_round: int,
+    covariates: Floats,
+    n_appeals: int,
+    answers: Floats,
+    weights: Floats,
+    classes: Floats,
+) -> Floats:
+    """`level_joint` of classes with appeals: the class and the appeal of an item are drawn each by itself."""
+    n_classes = len(classes) + 1
+    of_class = _softmax([0.0, *(float(line[of_round] + line[len(weights) :] @ covariates) for line in classes)])
+    joint = np.zeros((n_classes * n_appeals, n_classes))
+    for k in range(n_classes):
+        for appeal in range(n_appeals):
+            share = of_class[k] * weights[of_round, appeal]
+            place = -3.0 + 6.0 * appeal / (n_appeals - 1)
+            for j, answer in enumerate(said):
+                if answer >= 0:
+                    share *= _softmax([0.0, *(float(line[k] + line[n_classes] * place) for line in answers[j])])[answer]
+            if gold in (-1, k):
+                joint[k * n_appeals + appeal, k] = share
     return joint
 
 

@@ -37,12 +37,17 @@ def some_rows(seed: int, n_classes: int, n_covariates: int = 0, n_labelers: int 
     return RoundRows(patterns, at, 3, n_classes, covariates, rng.normal(size=3))
 
 
+def some_shape(n_levels: int, n_classes: int) -> LevelShape:
+    """So many levels, or appeals if the number is negative."""
+    return LevelShape(max(n_levels, 0), n_classes, True, max(-n_levels, 0))
+
+
 def some_point(seed: int, rows: RoundRows, of: LevelShape, steep: float = 1.0) -> LevelParameters:
     rng = np.random.default_rng(seed)
     n_design = (2 if of.n_levels else 3) + rows.covariates.shape[1]
     return LevelParameters(
         steep * rng.normal(size=(rows.patterns.n_labelers, of.n_classes - 1, of.basis.shape[1])),
-        rng.normal(size=max(of.n_levels - 1, 0)),
+        rng.normal(size=max(of.n_weighted - 1, 0)),
         rng.normal(size=(3, of.n_tilts)),
         rng.normal(size=(of.n_classes - 1, n_design)),
     )
@@ -66,7 +71,7 @@ def naive_sums(rows: RoundRows, of_cells: Floats, of_keys: Floats, keys: Ints) -
     return cells, by_key, float(total)
 
 
-KINDS = st.tuples(st.sampled_from([0, 2, 5]), st.sampled_from([2, 3]), st.sampled_from([0, 2]))
+KINDS = st.tuples(st.sampled_from([0, 2, 5, -3]), st.sampled_from([2, 3]), st.sampled_from([0, 2]))
 
 
 @pytest.mark.slow
@@ -75,7 +80,7 @@ KINDS = st.tuples(st.sampled_from([0, 2, 5]), st.sampled_from([2, 3]), st.sample
 def test_a_pass_is_the_naive_loop(seed: int, kind: tuple[int, int, int], steep: float) -> None:
     """The fit would climb another likelihood; with steep labelers, whose products are beyond a float64, too."""
     n_levels, n_classes, n_covariates = kind
-    rows, of = some_rows(seed, n_classes, n_covariates), LevelShape(n_levels, n_classes, True)
+    rows, of = some_rows(seed, n_classes, n_covariates), some_shape(n_levels, n_classes)
     at = some_point(seed + 1, rows, of, steep)
     logs = answer_logs(of, at.answers).reshape(-1, of.n_components), key_logs(rows, of, at)
     keyed = rows.keyed(of)
@@ -107,7 +112,7 @@ def test_threads_change_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def some_fit(seed: int, n_levels: int, n_classes: int, n_covariates: int) -> LevelFit:
-    rows, of = some_rows(seed, n_classes, n_covariates), LevelShape(n_levels, n_classes, True)
+    rows, of = some_rows(seed, n_classes, n_covariates), some_shape(n_levels, n_classes)
     at = some_point(seed + 1, rows, of)
     n_labelers, width = len(at.answers), at.answers[0].size
     prior = LevelPrior(
@@ -139,7 +144,7 @@ def naive_lost(fit: LevelFit) -> Floats:
     return out
 
 
-@pytest.mark.parametrize("kind", [(0, 2, 0), (0, 3, 2), (3, 2, 0), (3, 3, 2)], ids=str)
+@pytest.mark.parametrize("kind", [(0, 2, 0), (0, 3, 2), (3, 2, 0), (3, 3, 2), (-3, 2, 0), (-3, 3, 2)], ids=str)
 @pytest.mark.parametrize("ways", ["pairs", "products", "kernel", "compiled pairs"])
 def test_what_is_lost_is_the_variance_of_slopes(
     kind: tuple[int, int, int], ways: str, monkeypatch: pytest.MonkeyPatch

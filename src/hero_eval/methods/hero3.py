@@ -130,7 +130,7 @@ def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:
     ready = None if evidence.covariates is None else _ready(evidence)
     if ready is None or not len(ready.columns.kept):
         # Components that are classes were looked at with other priors than they are fitted with.
-        start = chosen if chosen.shape.n_levels else None
+        start = chosen if chosen.shape.err_together else None
         fit = fit_levels(plain, chosen.shape, evidence.groups, _OPTIONS, warm=start, progress=evidence.progress)
     else:
         rows = gather_rows(evidence, evidence.n_classes, ready)

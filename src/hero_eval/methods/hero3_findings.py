@@ -33,6 +33,12 @@ def fit_findings(
             f"the fit stopped after {fit.report.n_steps} steps, still changing by {fit.report.change:.1e} per step"
         )
         found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
+    if fit.shape.n_appeals:
+        message = (
+            "labelers err together given the gold: beside its class they see something else in an item, of "
+            f"{fit.shape.n_appeals} degrees, and the two can be told apart"
+        )
+        found.append(Finding("F204", message, {"appeals": fit.shape.n_appeals}))
     if fit.shape.n_levels:
         message = (
             f"labelers err together given the gold: {fit.shape.n_levels} levels of items explain their answers better "

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hero_eval.model.hero3.appeals import lapse_covariance
 from hero_eval.model.hero3.class_split import ClassSplit
 from hero_eval.model.hero3.drift import DriftPosterior, gold_shift, learn_drift, shift_logits
 from hero_eval.model.hero3.drift_split import DriftSplit, split_drift
@@ -153,7 +154,7 @@ def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVaria
     """What the rates' variance has beyond the items' noise, and by how much labelers' own moves exceed past ones."""
     fit = fitted.fit
     own, excess = _labeler_covariance(fit, found.gradient_here, found.gradient)
-    own = own + _prior_covariance(fit, found.gradient)
+    own = own + _prior_covariance(fit, found.gradient) + lapse_covariance(fit)
     here = fit.rows.is_current
     drift = fitted.drift.given_gold(fitted.by_gold[1])
     return DriftVariance(drift, fitted.shares[here], fit.rows.patterns.counts[here], own, fitted.unseen), excess
@@ -171,7 +172,9 @@ def _labeler_covariance(fit: LevelFit, here: Floats, gradient: Floats) -> tuple[
     n_labelers, width, n_basis = fit.parameters.answers.shape
     moved = here - information.times(information.solve(gradient), fit.rows.is_current)
     of_answers = moved[: information.n_answers].reshape(n_labelers * width, n_basis, -1)
-    along = of_answers[:, : 1 if fit.shape.n_levels else n_basis].sum(axis=1)  # a move of all logits of an answer
+    along = of_answers[:, : 1 if fit.shape.n_levels else fit.rows.n_classes].sum(
+        axis=1
+    )  # a move of all logits of an answer
     return excess * along.T @ along, excess
 
 

@@ -109,7 +109,7 @@ def learn_drift(fit: LevelModel) -> DriftPosterior:
     """
     rows = fit.rows
     n_past = len(np.unique(rows.round[rows.known & ~rows.is_current]))
-    if n_past == 0 or (n_past < 2 and fit.shape.n_levels == 0):
+    if n_past == 0 or (n_past < 2 and not fit.shape.err_together):
         return no_drift(n_past)
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     log_likelihoods = np.zeros(len(SIZES))

@@ -249,7 +249,7 @@ def _prior_step(
     answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
-    free = thin is not None or shape.n_levels > 0 or not loose
+    free = thin is not None or shape.err_together or not loose
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
         covariance = labeler_covariance(flat[own] - mean[own], hessian[own])
@@ -261,12 +261,12 @@ def _prior_step(
     if shape.n_levels and rows.patterns.n_answers != rows.n_classes:
         covariance = ordered_covariance(covariance)
     classes, class_hessian = class_step(rows, shape, at, prior, expected)
-    levels, tilts = level_step(rows, shape, at, expected) if shape.n_levels else (at.levels, at.tilts)
+    levels, tilts = level_step(rows, shape, at, expected) if shape.n_weighted else (at.levels, at.tilts)
     class_mean, class_precision = class_prior(
         rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
     )
     precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
-    if loose and thin is None and shape.n_levels == 0:
+    if loose and thin is None and not shape.err_together:
         past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
         met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
         precision[met], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
@@ -287,6 +287,8 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
     base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))
     own = np.log(given + 2.0 * np.exp(base)) - np.log(given.sum(axis=1, keepdims=True) + 2.0)
     answers = np.zeros((n_labelers, n_answers - 1, n_basis))
+    # The order of the answers is the first guess at the scale.
+    rising = _START_SLOPE * np.arange(1, n_answers) / max(n_answers - 1, 1)
     shares = (by_class + 0.5) / (by_class + 0.5).sum()
     n_design = (rows.n_rounds if shape.n_levels == 0 else 2) + rows.covariates.shape[1]
     classes = np.zeros((rows.n_classes - 1, n_design))
@@ -294,16 +296,16 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
         pooled = hits.sum(axis=0) + answer_classes(n_answers, rows.n_classes) + np.exp(base)[:, None]
         pooled = pooled / pooled.sum(axis=0)
         logs = np.log(hits + _START_POOLED * pooled) - np.log(hits.sum(axis=1, keepdims=True) + _START_POOLED)
-        answers[:] = logs[:, 1:] - logs[:, :1]
+        answers[:, :, : rows.n_classes] = logs[:, 1:] - logs[:, :1]
+        if shape.n_appeals:
+            answers[:, :, -1] = rising
         classes[:, : rows.n_rounds] = (np.log(shares[1:]) - np.log(shares[0]))[:, None]
-        levels = np.zeros(0)
     else:
         answers[:, :, 0] = own[:, 1:] - own[:, :1]
-        rank = np.arange(n_answers) - (n_answers - 1) / 2  # the order of the classes is the first guess at the scale
-        answers[:, :, 1] = _START_SLOPE * (rank[1:] - rank[0]) / max(n_answers - 1, 1)
+        answers[:, :, 1] = rising
         classes[:, 0] = np.log(shares[1:]) - np.log(shares[0])
         classes[:, 1] = _START_SLOPE * np.arange(1, rows.n_classes) / max(rows.n_classes - 1, 1)
-        levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
+    levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
     spread = np.tile(_START_VARIANCES if shape.n_levels else (1.0,) * n_basis, n_answers - 1)
     if thin:
         answers[:] = np.average(answers, axis=0, weights=given.sum(axis=1))

@@ -90,7 +90,7 @@ class LevelInformation:
             cells, by_key = self.slopes.keyed.to_keys(self.post * counts[:, None])
         total = cells.reshape(rows.patterns.n_labelers, rows.patterns.n_answers, -1).sum(axis=1)
         answers = multinomial_information(total, self.slopes.share, shape.basis)
-        rest = [level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))] if shape.n_levels else []
+        rest = [level_curvature(at, sum_by(rows.round, counts, rows.n_rounds))] if shape.n_weighted else []
         return answers, [*rest, self._class_complete(by_key)]
 
     def _with_priors(self, answers: Floats, rest: list[Floats]) -> tuple[Floats, list[Floats]]:
@@ -343,7 +343,7 @@ class LevelInformation:
         rows, shape, post = self.model.rows, self.model.shape, self.post
         center = (self.model.shares * weights).sum(axis=1, keepdims=True)
         if shape.n_levels == 0:
-            pull = np.where(rows.known[:, None], 0.0, post * (weights - center))
+            pull = np.where(rows.known[:, None], 0.0, post * (weights - center)[:, shape.component_class])
             return self.slopes.pulled(pull)
         out = np.zeros(self.size)
         free = np.flatnonzero(~rows.known & (weights != 0.0).any(axis=1))

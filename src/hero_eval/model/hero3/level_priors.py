@@ -51,7 +51,7 @@ shorter."""
 def log_prior(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> float:
     """The log-density of the prior, up to a constant."""
     density = prior.pooling.log_density(at.answers.reshape(len(at.answers), -1))
-    if shape.n_levels:
+    if shape.n_weighted:
         density += PSEUDO_ITEMS * float(np.log(at.pool).mean())
         density -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
     off = at.classes - prior.class_mean
@@ -61,7 +61,7 @@ def log_prior(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> floa
 def prior_gradient(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> Floats:
     """(p,): the derivative of `log_prior`."""
     parts = [prior.pooling.gradient(at.answers.reshape(len(at.answers), -1)).ravel()]
-    if shape.n_levels:
+    if shape.n_weighted:
         parts.append(level_prior_gradient(at))
     parts.append(-((at.classes - prior.class_mean) @ prior.class_precision).ravel())
     return np.concatenate(parts)

@@ -1,6 +1,8 @@
-"""How many levels the data ask for: none (one component per class), or as many as the likelihood pays for.
+"""Which shape the data ask for: one component per class, levels, or classes with appeals.
 
-The candidates are compared by their penalized log-likelihood (`LevelFit.criterion`), each fitted near its maximum.
+The candidates are compared by their penalized log-likelihood (`LevelFit.criterion`), each fitted near its maximum. That
+is mostly the labels' likelihood, and labels may part items by something else than the expert's classes; so components
+that are classes with appeals must also tell the class of an item almost surely, and gold must bear them out.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from hero_eval.model.em import EMOptions
+from hero_eval.model.hero3.appeals import class_certainty, gold_log_likelihood
+from hero_eval.model.hero3.class_split import BLURRED
 from hero_eval.model.hero3.drift import gold_contradiction
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.shape import LevelShape, RoundRows
@@ -26,6 +30,14 @@ MANY_ROUNDS = 3
 """Rounds, current included, above which rounds may differ in more than a tilt: with fewer, rounds with free shares
 could each have levels of its own. Doubled (measured on two rounds of tqa with four past ones, a fifth of them with
 gold): rates move by .006 and .016, intervals are 3 and 30% longer."""
+APPEALS = (5, 9)
+"""Numbers of appeals within a class that are tried, in turn. The larger bounds time, and is what a hundred judges ask
+for. Up to 15, nothing changes that could be seen (reasoned: their judges tell classes apart with nine)."""
+_MOST_COMPONENTS = 27
+"""Classes times appeals, above which appeals are not tried: three classes of nine. It bounds time only (reasoned)."""
+_GOLD_ODDS = 20.0
+"""How many times as probable gold must be, given the labels, with appeals as with levels. Doubled, one gold more or so
+is needed (reasoned: in `benchmarks/many_judges.py` it is a million times as probable)."""
 _WORSE_IN_A_ROW = 2
 """Numbers of levels that are no better than the best so far, after which no more are tried. Doubled (measured, dices350
 too): the same numbers are chosen, for more time."""
@@ -54,4 +66,20 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
         if worse == _WORSE_IN_A_ROW:
             break
     assert best is not None
+    return _with_appeals(best, progress) if anchored and best.shape.n_levels else best
+
+
+def _with_appeals(levels: LevelFit, progress: Callable[[int, float], None] | None) -> LevelFit:
+    """Classes with appeals, where labels ask for them, tell classes almost surely, and gold bears that out."""
+    best, rows = levels, levels.rows
+    needed = gold_log_likelihood(levels) + np.log(_GOLD_ODDS)
+    for n_appeals in APPEALS:
+        if n_appeals * rows.n_classes > _MOST_COMPONENTS:
+            break
+        shape = LevelShape(0, rows.n_classes, n_appeals=n_appeals)
+        other = fit_levels(rows, shape, levels.groups, _LOOKING, progress=progress)
+        if other.criterion <= best.criterion or gold_log_likelihood(other) < needed:
+            break
+        if class_certainty(other) > BLURRED:
+            best = other
     return best

@@ -70,8 +70,11 @@ def key_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
     keyed = rows.keyed(shape)
     gold = keyed.gold
     if shape.n_levels == 0:
-        allowed = (gold[:, None] < 0) | (gold[:, None] == np.arange(shape.n_classes))
-        free: Floats = np.where(allowed, class_logs(rows, shape, at.classes, keyed.row)[:, 0], -np.inf)
+        allowed = (gold[:, None] < 0) | (gold[:, None] == shape.component_class)
+        logs = class_logs(rows, shape, at.classes, keyed.row)[:, 0, shape.component_class]
+        if shape.n_appeals:
+            logs = logs + at.log_weights[keyed.round][:, shape.component_weight]
+        free: Floats = np.where(allowed, logs, -np.inf)
         return free
     out: Floats = at.log_weights[keyed.round]
     golden = keyed.golden
@@ -141,7 +144,7 @@ def summed(rows: RoundRows, shape: LevelShape, post: Floats, log_likelihood: flo
 def class_shares(rows: RoundRows, shape: LevelShape, at: LevelParameters, post: Floats) -> Floats:
     """(P, K): P(class | answers, gold), from the components' shares."""
     if shape.n_levels == 0:
-        return post
+        return shape.by_class(post)
     shares: Floats = np.einsum("pe,pek->pk", post, np.exp(class_logs(rows, shape, at.classes)))
     known = rows.known
     shares[known] = np.eye(shape.n_classes)[rows.patterns.gold[known]]

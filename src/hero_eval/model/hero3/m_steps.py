@@ -28,7 +28,7 @@ def m_step(
     answers = at.answers
     for _ in range(_NEWTON_STEPS):
         answers, _ = labeler_step(expected.cells, shape, answers, prior.pooling)
-    levels, tilts = level_step(rows, shape, at, expected) if shape.n_levels else (at.levels, at.tilts)
+    levels, tilts = level_step(rows, shape, at, expected) if shape.n_weighted else (at.levels, at.tilts)
     return LevelParameters(answers, levels, tilts, class_step(rows, shape, at, prior, expected)[0])
 
 
@@ -42,7 +42,7 @@ def labeler_step(cells: Floats, shape: LevelShape, answers: Floats, pooling: Poo
 
 def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected) -> tuple[Floats, Floats]:
     """One damped Newton step of the levels' logits and the rounds' tilts."""
-    by_round: Floats = rows.keyed(shape).in_round @ expected.by_key
+    by_round: Floats = shape.by_weight(rows.keyed(shape).in_round @ expected.by_key)
     weights = at.weights
     size = by_round.sum(axis=1)
     gap = by_round - size[:, None] * weights
@@ -93,6 +93,7 @@ def class_cells(rows: RoundRows, shape: LevelShape, by_key: Floats) -> tuple[Flo
     keyed = rows.keyed(shape)
     n_covariates = rows.covariates.shape[1]
     if shape.n_levels == 0:
+        by_key = shape.by_class(by_key)
         if n_covariates == 0:
             return np.eye(rows.n_rounds), (keyed.in_round @ by_key).T
         return np.concatenate([np.eye(rows.n_rounds)[keyed.round], rows.covariates[keyed.row]], axis=1), by_key.T

@@ -78,15 +78,17 @@ class RowSlopes:
         design = self.class_design(component, self._class_rows)
         of_classes = out[:, self.n_weights :].reshape(len(out), shape.n_classes - 1, -1)
         if shape.n_levels == 0:
-            gap = (np.arange(1, shape.n_classes) == component) - self._key_class_shares[:, 0, 1:]
+            of = shape.component_class[component]
+            gap = (np.arange(1, shape.n_classes) == of) - self._key_class_shares[:, 0, 1:]
             of_classes[:] = gap[:, :, None] * design[:, None]
         else:
             gold = keyed.gold[keyed.golden]
             gap = (np.arange(1, shape.n_classes) == gold[:, None]) - self._key_class_shares[:, component, 1:]
             of_classes[keyed.golden] = gap[:, :, None] * design[:, None]
-            off = np.eye(shape.n_levels)[component] - at.weights
-            out[:, : shape.n_levels - 1] = off[keyed.round, 1:]
-            of_tilts = out[:, shape.n_levels - 1 : self.n_weights].reshape(len(out), *at.tilts.shape)
+        if shape.n_weighted:
+            off = np.eye(shape.n_weighted)[shape.component_weight[component]] - at.weights
+            out[:, : shape.n_weighted - 1] = off[keyed.round, 1:]
+            of_tilts = out[:, shape.n_weighted - 1 : self.n_weights].reshape(len(out), *at.tilts.shape)
             of_tilts[np.arange(len(out)), keyed.round] = (off @ at.basis)[keyed.round]
         if out.size * shape.n_components <= _KEPT_SLOPES:
             self._kept[component] = out
@@ -134,14 +136,15 @@ class RowSlopes:
         shape, at, of = self.model.shape, self.model.parameters, self.model.rows
         here, of_round = post[rows], of.round[rows]
         numbers = np.arange(len(here))
+        if shape.n_weighted:
+            gap = shape.by_weight(here) - at.weights[of_round]
+            levels = np.broadcast_to(np.arange(self.n_answers, self.n_answers + gap.shape[1] - 1), gap[:, 1:].shape)
+            yield numbers, levels, gap[:, 1:]
+            first = self.n_answers + shape.n_weighted - 1 + shape.n_tilts * of_round
+            yield numbers, first[:, None] + np.arange(shape.n_tilts), gap @ at.basis
         if shape.n_levels == 0:
-            yield self._plain_class_scores(here, rows)
+            yield self._plain_class_scores(shape.by_class(here), rows)
             return
-        gap = here - at.weights[of_round]
-        levels = np.broadcast_to(np.arange(self.n_answers, self.n_answers + shape.n_levels - 1), gap[:, 1:].shape)
-        yield numbers, levels, gap[:, 1:]
-        first = self.n_answers + shape.n_levels - 1 + shape.n_tilts * of_round
-        yield numbers, first[:, None] + np.arange(shape.n_tilts), gap @ at.basis
         known = np.flatnonzero(of.known[rows])
         yield known, *self._gold_class_scores(here[known], known + (rows.start or 0))
 
@@ -169,7 +172,7 @@ class RowSlopes:
         places = np.concatenate(
             [of.round[rows, None], np.broadcast_to(np.arange(of.n_rounds, n_design), covariates.shape)], axis=1
         )
-        columns = self.n_answers + n_design * np.arange(gap.shape[1])[:, None] + places[:, None]
+        columns = self.n_answers + self.n_weights + n_design * np.arange(gap.shape[1])[:, None] + places[:, None]
         values = gap[:, :, None] * design[:, None]
         width = values.shape[1] * values.shape[2]
         return np.arange(len(gap)), columns.reshape(len(gap), width), values.reshape(len(gap), width)

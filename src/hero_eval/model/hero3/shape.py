@@ -1,6 +1,6 @@
 """What HERO-3's model is made of: the rows it is fitted to, its shape, its parameters and their prior.
 
-Every item is in a hidden *component*; labelers answer independently given it. There are two shapes of one model:
+Every item is in a hidden *component*; labelers answer independently given it. There are three shapes of one model:
 
 - one component per class (the paper's): labeler j's answers have free logits in each class, and an item of round r with
   covariates x is of class k with probability softmax(u_rk + x eta_k);
@@ -11,10 +11,14 @@ Every item is in a hidden *component*; labelers answer independently given it. T
   together given the class. Gold alone tells where on the scale a class begins, so rows without gold cannot drag it off.
   With few past rounds b_g is theta_g alone: rounds with free shares of the levels could each have levels of its own,
   and gold of one round would tell nothing of another. With more, b_g has polynomials of all degrees.
+- classes with *appeals* (`appeals`): a component is a class and a place theta on a scale of what else labelers see in
+  an item; labeler j's logits are alpha_jk + beta_j theta, with class probabilities as in the first shape and weights of
+  the places as in the second, each by itself. Labelers err together within a class, and labels can tell the class all
+  the same.
 
 The modules, each using only those before it: `shape`, `likelihood`, `multinomial`, `level_priors`, `m_steps`,
-`level_information`, `fit`, `context`; then `level_selection`, `drift`, `class_split`, `shared_drift`, `drift_split` and
-`current_rates`, which read a fit.
+`level_information`, `fit`, `context`; then `drift`, `appeals`, `class_split`, `level_selection`, `shared_drift`,
+`drift_split` and `current_rates`, which read a fit.
 
 Symbols: alpha_j, beta_j are `LevelParameters.answers` (not the paper's sensitivity and specificity, which are what the
 lines give at a class); p_g `levels`, a_r `tilts`, (u, v, eta) `classes`. The paper's mu is the mean of the current
@@ -256,30 +260,70 @@ def tilt_basis(n_levels: int, n_tilts: int) -> Floats:
 
 @dataclass(frozen=True)
 class LevelShape:
-    """`n_levels` of the scale, 0 for one component a class; whether rounds may differ in more than a tilt of them."""
+    """`n_levels` of the scale, 0 for components that are classes; whether rounds may differ in more than a tilt of
+    them; `n_appeals` of items within each class, 0 for one component a class."""
 
     n_levels: int
     n_classes: int
     all_degrees: bool = False
+    n_appeals: int = 0
+
+    @property
+    def n_weighted(self) -> int:
+        """Levels or appeals, whose weights are the rounds' own; 0 where there are neither."""
+        return self.n_levels or self.n_appeals
+
+    @property
+    def err_together(self) -> bool:
+        """Whether labelers' answers hang together within a class."""
+        return self.n_weighted > 0
 
     @property
     def n_tilts(self) -> int:
         """The degrees in which rounds may differ."""
-        return (self.n_levels - 1 if self.all_degrees else 1) if self.n_levels else 0
+        if self.n_levels:
+            return self.n_levels - 1 if self.all_degrees else 1
+        return 1 if self.n_appeals else 0
 
     @property
     def n_components(self) -> int:
-        return self.n_levels or self.n_classes
+        return self.n_levels or self.n_classes * max(self.n_appeals, 1)
+
+    @cached_property
+    def component_class(self) -> Ints:
+        """(E,): the class of each component, where components are classes."""
+        return np.arange(self.n_components) // max(self.n_appeals, 1)
+
+    @cached_property
+    def component_weight(self) -> Ints:
+        """(E,): the level or the appeal of each component."""
+        return np.arange(self.n_components) % max(self.n_weighted, 1)
+
+    def by_class(self, values: Floats) -> Floats:
+        """(n, K): values of components (n, E) that are classes, summed over appeals."""
+        if self.n_appeals == 0:
+            return values
+        out: Floats = values.reshape(len(values), self.n_classes, -1).sum(axis=2)
+        return out
+
+    def by_weight(self, values: Floats) -> Floats:
+        """(n, G): values of components (n, E), summed over the classes of each appeal; of levels as they are."""
+        if self.n_appeals == 0:
+            return values
+        out: Floats = values.reshape(len(values), self.n_classes, -1).sum(axis=1)
+        return out
 
     @cached_property
     def theta(self) -> Floats:
-        return level_grid(self.n_levels) if self.n_levels else np.zeros(1)
+        return level_grid(self.n_weighted) if self.n_weighted else np.zeros(1)
 
     @cached_property
     def basis(self) -> Floats:
         """(E, q): what a labeler's logits are a combination of."""
         if self.n_levels == 0:
-            return np.eye(self.n_classes)
+            classes = np.eye(self.n_classes)[self.component_class]
+            along = self.theta[self.component_weight][:, None]
+            return np.concatenate([classes, along], axis=1) if self.n_appeals else classes
         return np.stack([np.ones(self.n_levels), self.theta], axis=1)
 
 
