@@ -30,6 +30,7 @@ SAYS = {
     "targets": "one file per question",
     "estimation": "prepare, select, diagnose, interval",
     "estimate": "a number and how sure it is",
+    "influence": "how far each item moves a number",
     "methods": "one file per method",
     "item_results": "what an estimate says of single items",
     "labelers": "what is known of each labeler",

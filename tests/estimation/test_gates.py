@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 import hero_eval as hero
 from hero_eval import phrasing
 from hero_eval.cli.main import app
-from hero_eval.estimate import Estimate, Influence
+from hero_eval.estimate import Estimate
 from hero_eval.estimation.curves import Flat, Normal
 from hero_eval.findings import CATALOGUE, DOUBTS_INTERVAL, Finding
 from hero_eval.gates import Gate, chance_above
+from hero_eval.influence import Influence
 from hero_eval.report.document import gather
 from hero_eval.report.text import markdown
 from hero_eval.web.verdict import verdict

@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
-from hero_eval.estimate import Estimate, Influence
+from hero_eval.estimate import Estimate
 from hero_eval.estimation.bootstrap import Replicates, draw_replicates
 from hero_eval.estimation.curves import Curve, EdgeCurve, Flat, LessSure, Normal, Resampled, resampled
 from hero_eval.estimation.diagnostics import diagnose, knows_nothing, past_rounds_tell
 from hero_eval.estimation.intervals import bounds_unseen, drift_curve, edge_floor, interval_kind, profile_curve
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, settled, unique
+from hero_eval.influence import Influence
 from hero_eval.item_results import ItemResults, RoundItems
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats

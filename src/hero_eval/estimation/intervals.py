@@ -15,10 +15,10 @@ import numpy as np
 from scipy import special
 
 from hero_eval.errors import wrong
-from hero_eval.estimate import Influence
 from hero_eval.estimation.curves import GridCurve, ProfileCurve, drifting
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding
+from hero_eval.influence import Influence
 from hero_eval.methods.current_rate import carry
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit

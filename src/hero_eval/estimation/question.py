@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.estimate import Influence, Part
 from hero_eval.estimation.options import Options
 from hero_eval.findings import Finding
+from hero_eval.influence import Influence, Part
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.evidence import Evidence
 from hero_eval.methods.registry import Method

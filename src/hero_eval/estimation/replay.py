@@ -15,13 +15,14 @@ import numpy as np
 
 from hero_eval.counting.count import is_large, tally_of
 from hero_eval.errors import HeroError
-from hero_eval.estimate import Estimate, Influence
+from hero_eval.estimate import Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import standard_quantile
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import gather_rounds, prepare
 from hero_eval.estimation.requirements import is_lack, require
 from hero_eval.estimation.shared_fits import SharedFits, play_order
+from hero_eval.influence import Influence
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions

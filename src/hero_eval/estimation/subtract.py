@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from hero_eval.counting.count import is_large
-from hero_eval.estimate import Estimate, Influence, Part
+from hero_eval.estimate import Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import NoSurer, resampled
 from hero_eval.estimation.diagnostics import past_rounds_tell
@@ -23,6 +23,7 @@ from hero_eval.estimation.headline import headline, rate_contrast
 from hero_eval.estimation.intervals import SAFE_GOLD, edge_floor, interval_kind
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding, unique
+from hero_eval.influence import Influence, Part
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import gold_counts
 from hero_eval.model.hero3.drift import gold_shift, no_drift

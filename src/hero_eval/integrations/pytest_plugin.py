@@ -10,7 +10,6 @@ short, and the section "hero" of the test's report what the terminal would say.
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -109,47 +108,31 @@ class RoundUnderTest:
 def hero_round(request: pytest.FixtureRequest) -> Callable[..., RoundUnderTest]:
     """A round under test: hero_round(current, history=None, **options), as `hero_eval.estimate_rate` takes them.
 
-    Paths are relative to pytest's rootdir, and may hold wildcards; a round that is its own history by a wildcard is
-    left out of it. What a comparison found is a property of the test, in JUnit's XML too.
+    Paths are relative to pytest's rootdir; those of past rounds may be patterns, which leave out the current round. What
+    a comparison found is a property of the test, in JUnit's XML too.
     """
 
     def make(current: Any, history: Any = None, **options: Any) -> RoundUnderTest:
         root = request.config.rootpath
-        past = history if isinstance(history, list | tuple) else [history]
-        rounds = [round for one in past for round in _rounds(root, one, apart=current)]
-        return RoundUnderTest(_round(root, current), rounds or None, options, request.node)
+        return RoundUnderTest(_placed(root, current), _placed(root, history), options, request.node)
 
     return make
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """What a failed comparison of an estimate says."""
-    for quantity, bound, way in ((left, right, op), (right, left, op[::-1])):
+    turned = op.translate(str.maketrans("<>", "><"))
+    for quantity, bound, way in ((left, right, op), (right, left, turned)):
         if isinstance(quantity, GatedQuantity):
             return [f"{quantity.estimate.what} {way} {bound!r}", *quantity.explanation()]
     return None
 
 
-def _round(root: Path, given: Any) -> Any:
-    """A path as a round; anything else as it is."""
-    if not isinstance(given, str | os.PathLike):
-        return given
-    from hero_eval.read import read_round
-
-    return read_round(root / given)
-
-
-def _rounds(root: Path, given: Any, apart: Any) -> list[Any]:
-    """The past rounds that an argument names, one by one, without the round under test."""
-    if given is None:
-        return []
-    if not isinstance(given, str) or not any(sign in given for sign in "*?["):
-        return [_round(root, given)]
-    own = (root / apart).resolve() if isinstance(apart, str | os.PathLike) else None
-    found = [path for path in sorted(glob.glob(str(root / given))) if Path(path).resolve() != own]
-    if not found:
-        raise FileNotFoundError(f"no round matches {given!r} in {root}")
-    return [_round(root, path) for path in found]
+def _placed(root: Path, given: Any) -> Any:
+    """Paths below pytest's rootdir; rounds and dataframes as they are."""
+    if isinstance(given, list | tuple):
+        return [_placed(root, one) for one in given]
+    return str(root / given) if isinstance(given, str | os.PathLike) else given
 
 
 def _number(bound: object) -> float:

@@ -8,13 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from hero_eval.estimate import Estimate, Influence, Part, Source
+from hero_eval.estimate import Estimate, Source
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import Normal
 from hero_eval.estimation.options import HistoryLike, Options, PastRounds, as_history, as_round
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.subtract import difference_of
 from hero_eval.findings import Finding, name_some, unique
+from hero_eval.influence import Influence, Part
 from hero_eval.labelers.fitting import history_rounds
 from hero_eval.model.history import Progress
 from hero_eval.read import RoundLike

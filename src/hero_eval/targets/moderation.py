@@ -15,7 +15,7 @@ import numpy as np
 
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
-from hero_eval.estimate import SCHEMA_VERSION, Estimate, Influence
+from hero_eval.estimate import SCHEMA_VERSION, Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import resampled
@@ -25,6 +25,7 @@ from hero_eval.estimation.options import HistoryLike, Options, as_history, as_ro
 from hero_eval.estimation.question import Question
 from hero_eval.estimation.repeated_data import refuse_own_history
 from hero_eval.findings import Finding, settled, unique
+from hero_eval.influence import Influence
 from hero_eval.item_results import ItemResults
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import Progress
