@@ -108,8 +108,8 @@ class RoundUnderTest:
 def hero_round(request: pytest.FixtureRequest) -> Callable[..., RoundUnderTest]:
     """A round under test: hero_round(current, history=None, **options), as `hero_eval.estimate_rate` takes them.
 
-    Paths are relative to pytest's rootdir; those of past rounds may be patterns, which leave out the current round. What
-    a comparison found is a property of the test, in JUnit's XML too.
+    Paths are relative to pytest's rootdir; those of past rounds may be patterns, which leave out the current round.
+    What a comparison found is a property of the test, in JUnit's XML too.
     """
 
     def make(current: Any, history: Any = None, **options: Any) -> RoundUnderTest:
