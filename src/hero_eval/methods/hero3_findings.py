@@ -35,8 +35,8 @@ def fit_findings(
         found.append(Finding("F301", message, {"steps": fit.report.n_steps, "change": fit.report.change}))
     if fit.shape.n_appeals:
         message = (
-            "labelers err together given the gold: beside its class they see something else in an item, of "
-            f"{fit.shape.n_appeals} degrees, and the two can be told apart"
+            "labelers err together given the gold: something beside its class sways all of them, for or against an "
+            "item; their answers tell the two apart, and gold agrees"
         )
         found.append(Finding("F204", message, {"appeals": fit.shape.n_appeals}))
     if fit.shape.n_levels:
