@@ -29,9 +29,7 @@ MOST_SUMS = 1 << 25
 
 
 @njit(nogil=True, cache=True)
-def _add_tables(
-    start: int, stop: int, ends: Any, cells: Any, keys: Any, counts: Any, post: Any, own: Any
-) -> None:
+def _add_tables(start: int, stop: int, ends: Any, cells: Any, keys: Any, counts: Any, post: Any, own: Any) -> None:
     """Rows [start, stop): items of each component into (C+N, C+N, E), by the two that meet, the first no later."""
     n_components = post.shape[1]
     items = np.empty(n_components)
@@ -173,4 +171,3 @@ def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, 
     whole[each, each] = table[each, each]
     below = np.tril(squares.sum(axis=0))
     return PairSums(whole, answers, by_key.sum(axis=0), below + np.tril(below, -1).transpose(0, 2, 1))
-
