@@ -66,6 +66,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F310": ("warning", "how far rounds drift is not known"),
     "F311": ("warning", "the interval asked for leaves a part of the error out"),
     "F312": ("note", "the shape of the round's labels moved the rate"),
+    "F313": ("note", "the method was chosen for the size of the rounds"),
     "F316": ("note", "how much of the drift two models share is not known"),
     "F320": ("note", "how much the labels sharpened the mean of the round's gold"),
     "F321": ("note", "which gold was hidden to see how well items are told"),

@@ -146,6 +146,7 @@ FINDINGS: Mapping[str, str] = {
     "F310": "Have an expert answer some items of the current round; keep two or more past rounds with gold apart.",
     "F311": "Leave `interval` out, or ask for `influence`: the default allows for it.",
     "F312": "Nothing; gold of some items of the current round would show whether the move is right.",
+    "F313": "Ask for hero3 by name, if you will wait for it; a round of fewer items, drawn at random, answers sooner.",
     "F316": "Keep past rounds of two or more models on the same prompts, with gold in both.",
     "F320": "Nothing; a power near 0 means that the labels add nothing to the gold here.",
     "F321": "Nothing; it says what the calibration is measured by.",

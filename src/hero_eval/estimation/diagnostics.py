@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hero_eval.counting.count import count, is_large
+from hero_eval.counting.count import count, stays
 from hero_eval.estimation.gold_sampling import routing_findings, used_probabilities
 from hero_eval.estimation.own_gold import disagreement, disagreement_finding
 from hero_eval.estimation.question import Current, Question
@@ -79,7 +79,7 @@ def _fit_findings(question: Question, fit: Fit, current: Current) -> list[Findin
 def _history_findings(question: Question) -> list[Finding]:
     """What history shows of how its gold was given, where the method rests on it."""
     reliability = question.reliability
-    if reliability is None or not _rests_on_history(question) or is_large(question.rounds):
+    if reliability is None or not _rests_on_history(question) or stays(question.rounds):
         return []
     return [*used_probabilities(reliability.rounds, "history"), *routing_findings(question, reliability.rounds)]
 
@@ -94,12 +94,12 @@ def _add_diagnostics(
     """The findings of one fit with those of the tests, where the method rests on gold."""
     found = [*found, *_own_gold_findings(question, fit, current)]
     reliability = question.reliability
-    if current.own is not None and not question.method.by_design and not is_large(question.rounds):
+    if current.own is not None and not question.method.by_design and not stays(question.rounds):
         return _with_dependence(question, fit, current.own, found)
     if reliability is None or not _rests_on_history(question):
         return found
     found = [*found, *_few_labels(question, fit, current, reliability)]
-    if is_large(question.rounds):
+    if stays(question.rounds):
         return found
     found = _with_dependence(question, fit, reliability, [*found, *about_history])
     found = _with_refusal(question, fit, current, reliability, found)
@@ -111,7 +111,7 @@ def _add_diagnostics(
 
 def _own_gold_findings(question: Question, fit: Fit, current: Current) -> list[Finding]:
     """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees."""
-    if is_large(question.rounds) or not current.round.n_gold or not question.n_gold_current:
+    if stays(question.rounds) or not current.round.n_gold or not question.n_gold_current:
         return []
     found = used_probabilities([current.round], "current")
     if current.own is not None or question.method.by_design:
@@ -227,16 +227,14 @@ def transport_test(question: Question, current: Current) -> Transport | None:
 
 def _known_part(
     question: Question, current: Current, reliability: Reliability
-) -> tuple[Patterns | None, NDArray[np.bool_]]:
-    """The current labels of labelers that history knows, and the items that have any."""
-    assert current.kept is not None
+) -> tuple[Patterns | None, NDArray[np.bool_] | None]:
+    """The current labels of labelers that history knows, and the items that have any, where items are told apart."""
     if not question.method.evidence.every_labeler:
         return current.evidence.current, current.kept
     if not set(current.round.labelers) & set(reliability.labelers):
         return None, current.kept
     counted = count([current.round], reliability.labelers, question.classes)
-    assert counted.kept is not None
-    return (counted.patterns if counted.kept.any() else None), counted.kept
+    return (counted.patterns if counted.n_items else None), counted.kept
 
 
 def _transport_finding(question: Question, fit: Fit, moved: Transport, reliability: Reliability) -> Finding:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from hero_eval.counting.count import is_large, tally_of
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, name_some
 from hero_eval.labelers.reliability import ALARM, p_text
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.round import Round
 
@@ -71,22 +72,31 @@ def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
     for one in rounds:
         if not 0 < one.n_gold < one.n_items:
             continue
-        names = one.numeric_columns()[:MOST_COLUMNS]
-        columns = np.column_stack([*(one.covariate(name) for name in names), _label_columns(one)])
-        known, given = one.gold >= 0, one.gold_probability()
-        expected = np.full(one.n_items, known.mean()) if given is None else given
-        for name, score, variance in zip(
-            (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns), strict=True
-        ):
+        for name, score, variance in zip(*_scores_of(one), strict=True):
             scores[name] = scores.get(name, 0.0) + score
             variances[name] = variances.get(name, 0.0) + variance
     return {name: scores[name] / math.sqrt(variances[name]) for name in scores if variances[name] > 0}
 
 
-def _label_columns(one: Round) -> Floats:
+def _scores_of(one: Round) -> tuple[tuple[str, ...], Floats, Floats]:
+    """Names, scores and their variances; of a round that is kept as counts what the labels look like, which they
+    show."""
+    if is_large([one]):
+        tally = tally_of(one)
+        row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
+        looks = _label_columns(row, tally.cells % len(tally.values), tally.n_rows, len(tally.values))
+        share = np.full(tally.n_rows, one.n_gold / one.n_items)
+        return LABEL_COLUMNS, *routing_scores(tally.gold >= 0, share, looks, tally.items)
+    names = one.numeric_columns()[:MOST_COLUMNS]
+    looks = _label_columns(one.label_item, one.label_answer, one.n_items, len(one.answer_values))
+    columns = np.column_stack([*(one.covariate(name) for name in names), looks])
+    known, given = one.gold >= 0, one.gold_probability()
+    expected = np.full(one.n_items, known.mean()) if given is None else given
+    return (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns)
+
+
+def _label_columns(item: Ints, answer: Ints, n_items: int, n_values: int) -> Floats:
     """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
-    n_values = len(one.answer_values)
-    place = one.label_item * n_values + one.label_answer
-    given = np.bincount(place, minlength=one.n_items * n_values).reshape(one.n_items, n_values)
+    given = np.bincount(item * n_values + answer, minlength=n_items * n_values).reshape(n_items, n_values)
     labels = given.sum(axis=1)
     return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])

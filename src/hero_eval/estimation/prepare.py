@@ -167,7 +167,7 @@ def _prepare_counted(rounds: RoundSet, chosen: Chosen, options: Options) -> Ques
     if options.cluster is not None or options.interval == "bootstrap":
         what = "cluster" if options.cluster is not None else "interval='bootstrap'"
         raise wrong("E211", f"{what} needs the items of hero2 one by one; a round here is kept without them")
-    found = _advice(rounds, chosen, options)
+    found = (*chosen.findings, *_advice(rounds, chosen, options))
     return Question(
         rounds.classes, prepared, reliability, chosen.method, chosen.why, options, found, None, rounds.all_rounds
     )

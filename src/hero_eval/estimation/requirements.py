@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hero_eval.counting.count import is_large, stays
+from hero_eval.counting.count import stays
 from hero_eval.errors import HeroError, unsupported, wrong
 from hero_eval.estimation import covariates as shared
 from hero_eval.estimation.options import Options
@@ -82,8 +82,8 @@ def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Roun
     """The gold that a method asked for cannot do without."""
     if any(one.n_gold for one in past) and not method.by_design:
         return
-    if method.by_design and is_large([*currents, *past]):
-        raise wrong("E211", f"{method.name} needs items one by one; a round here is kept without them: use hero1")
+    if method.by_design and stays([*currents, *past]):
+        raise wrong("E211", f"{method.name} needs counts; the labels of a round here stay in their engine: use hero1")
     least = LEAST_OWN if method.by_design else 1
     poor = [one for one in currents if one.n_gold < least or stays([one])]  # whose labels stay in an engine, cannot
     if method.by_design and poor:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hero_eval.counting.count import is_large, stays
+from hero_eval.counting.count import stays, tally_of
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.own_gold import LEAST_TO_DISAGREE, disagreement, disagreement_finding
 from hero_eval.estimation.prepare import RoundSet
@@ -29,6 +29,8 @@ LEAST_GOLD = 10
 MOST_ROUNDS = 8
 MOST_LABELS = 50_000
 """Above this many labels of history nobody should wait for a backtest that was not asked for."""
+MOST_PATTERNS = 4_000_000
+"""Nor is hero3 fitted unasked to more distinct answer patterns: about a minute for each million, and half a GB."""
 MOST_CLASSES = 7
 """Nor above this many classes, whose fits take long: ten of them, a quarter of a minute for 5,000 labels."""
 
@@ -58,9 +60,15 @@ def _without_playing(rounds: RoundSet, options: Options) -> MethodChoice | None:
     """The method where past rounds cannot be played to choose it, or need not; None where they are to be."""
     past = rounds.past
     by_the_paper = "hero2" if options.wants_covariates else "hero1"
-    if rounds.is_large:
-        why = f"history has gold; of rounds kept without their items {by_the_paper} needs a single pass"
-        return MethodChoice(by_the_paper, why)
+    beyond = _beyond_counts(rounds, options)
+    if beyond:
+        message = (
+            f"{beyond}, so {by_the_paper} answers, which needs a single pass: it takes labelers to err independently "
+            "and rounds not to drift"
+        )
+        return MethodChoice(
+            by_the_paper, f"history has gold; {beyond}", (Finding("F313", message, {"method": by_the_paper}),)
+        )
     if options.interval in ("profile", "paper"):
         why = f"history has gold, and {by_the_paper} has the {options.interval!r} interval asked for"
         return MethodChoice(by_the_paper, why)
@@ -93,6 +101,20 @@ def _without_playing(rounds: RoundSet, options: Options) -> MethodChoice | None:
     return None
 
 
+def _beyond_counts(rounds: RoundSet, options: Options) -> str:
+    """Why HERO-3 does not answer unasked about rounds that are kept as counts; nothing where it does."""
+    if stays(rounds.all_rounds):
+        return "the labels of a round here are too many to be held even as counts"
+    if rounds.is_large and options.wants_covariates:
+        return "a round here is kept without its items, whose covariates hero3 asks for one by one"
+    if sum(one.n_items for one in rounds.all_rounds) <= MOST_PATTERNS:
+        return ""
+    n_rows = sum(tally_of(one).n_rows for one in rounds.all_rounds if one.label_score is None)
+    return f"{n_rows:,} answer patterns, which hero3 goes through many times, are more than {MOST_PATTERNS:,}" * (
+        n_rows > MOST_PATTERNS
+    )
+
+
 def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     """The method where no past round has gold: by the current rounds' own, or by labels alone."""
     lack = "history has no gold" if rounds.past else "there is no history"
@@ -100,8 +122,6 @@ def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     covariates = options.wants_covariates or options.penalty is not None
     if min(golds) >= LEAST_OWN and not stays(rounds.currents) and not covariates:
         own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
-        if is_large(rounds.currents):
-            return MethodChoice("hero1", f"{own} anchor its labelers")
         return MethodChoice("balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it")
     few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
     return MethodChoice("dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other")
@@ -156,7 +176,7 @@ def _step_back(question: Question) -> Question:
 
 def _contradicted(question: Question) -> Question:
     """PPI instead of HERO-3 where a current round's own gold contradicts it."""
-    if is_large(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
+    if stays(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
         return question
     evidence = [here.evidence for here in question.currents]
     if any(isinstance(one, JointEvidence) and one.covariates is not None for one in evidence):

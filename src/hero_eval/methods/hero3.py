@@ -182,6 +182,7 @@ def gather_rows(evidence: JointEvidence, n_classes: int, ready: Covariates | Non
         times=times,
         n_labelers=evidence.current.n_labelers,
         n_answers=evidence.current.n_answers,
+        row_items=None if times is None else np.concatenate([one.items_of_row for one in rounds]),
     )
     return RoundRows(patterns, of_row, len(rounds), n_classes, covariates)
 

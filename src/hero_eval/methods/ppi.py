@@ -39,9 +39,9 @@ def predictions(levels: LevelFit, n_history: int, weight: Floats) -> tuple[Float
 
 def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     """The prediction-powered rates by a fit of HERO-3's model."""
-    weight = evidence.unrouted.item_weight
-    foreseen, gold = predictions(levels, evidence.n_history, weight)
-    return powered_mean(foreseen, gold, weight, evidence.current.item_weight)
+    weight, times = evidence.unrouted.item_weight, evidence.current.times
+    foreseen, gold = predictions(levels, evidence.n_history, weight if times is None else weight * times)
+    return powered_mean(foreseen, gold, weight, evidence.current.item_weight, times, evidence.current.n_gold)
 
 
 def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
@@ -49,11 +49,11 @@ def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
     found = powered(evidence, levels)
     rates = _on_simplex(found.rates)
     edge = bool(rates.min() * found.worth < EDGE_ITEMS)
-    n_gold = int((levels.rows.patterns.gold[levels.rows.patterns.row_of_item][-len(found.influence) :] >= 0).sum())
+    n_gold, n_items = evidence.current.n_gold, evidence.current.n_items
     said = (
         f"power {found.power:.2f}: the mean of {n_gold} golds"
         + (", sharpened by what labels predict for all items" if found.power > 0 else "; labels add nothing to it")
-        if n_gold < len(found.influence)
+        if n_gold < n_items
         else f"every item has gold: the plain mean of {n_gold} golds"
     )
     return Fit(

@@ -55,44 +55,53 @@ class Powered:
     worth: float
 
 
-def powered_mean(prediction: Floats, gold: Ints, weight: Floats, gold_weight: Floats) -> Powered:
+def powered_mean(
+    prediction: Floats, gold: Ints, weight: Floats, gold_weight: Floats, times: Floats | None = None, n_gold: int = 0
+) -> Powered:
     """The rates of items whose predictions are (n, K) and whose gold is a class, or -1 where it is not known.
 
     weight (n,): what each item counts for; gold_weight (n,): what it counts for among the items with gold (of items
     that had gold with different probabilities, the weight over the probability). Without any gold nothing is known.
+    times (n,): as how many alike each counts, where items were not told apart, and then `n_gold` is how many of all
+    have gold; influences are then the roots of the sums of their squares.
     """
     known = (gold >= 0) & (gold_weight > 0.0)
     if not known.any():  # items drawn again may all be without
         return Powered(np.full(prediction.shape[1], np.nan), np.full(prediction.shape, np.nan), 0.0, 0.0)
-    part = gold_weight[known] / gold_weight[known].sum()
+    each = np.ones(len(gold)) if times is None else times
+    golds = int(known.sum()) if times is None else n_gold
+    part = gold_weight[known] / (each * gold_weight)[known].sum()
     seen = np.eye(prediction.shape[1])[gold[known]]
     foreseen = prediction[known]
-    power = 0.0 if known.all() else tuned_power(seen, foreseen, part)
+    power = 0.0 if known.all() else tuned_power(seen, foreseen, part, each[known], golds)
     rest = seen - power * foreseen
-    share = weight / weight.sum()
-    middle = share @ prediction
-    corrected = part @ rest
+    share = weight / (each * weight).sum()
+    middle = (each * share) @ prediction
+    corrected = (each[known] * part) @ rest
     lost = 1.0 + (power > 0.0)  # degrees of freedom: the mean's, and the slope's
-    n_gold = float(known.sum())
-    loose = np.sqrt(n_gold / (n_gold - lost)) if n_gold > lost else np.nan
+    loose = np.sqrt(golds / (golds - lost)) if golds > lost else np.nan
     influence = power * share[:, None] * (prediction - middle)
     influence[known] += loose * part[:, None] * (rest - corrected)
-    return Powered(power * middle + corrected, influence, power, 1.0 / float(part @ part))
+    influence *= np.sqrt(each)[:, None]
+    return Powered(power * middle + corrected, influence, power, 1.0 / float(each[known] @ part**2))
 
 
-def tuned_power(seen: Floats, foreseen: Floats, part: Floats) -> float:
-    """The slope of gold (m, K) on its predictions, between 0 and 1, drawn towards 0 as far as chance explains it."""
-    if len(part) < 3:
+def tuned_power(seen: Floats, foreseen: Floats, part: Floats, times: Floats, n_gold: int) -> float:
+    """The slope of gold (m, K) on its predictions, between 0 and 1, drawn towards 0 as far as chance explains it.
+
+    part, times (m,): the share of one of the golds in their mean, and as how many alike it counts, `n_gold` in all.
+    """
+    if n_gold < 3:
         return 0.0
-    each = part[:, None] ** 2
-    gap_seen, gap_foreseen = seen - part @ seen, foreseen - part @ foreseen
+    each, whole = (times * part**2)[:, None], times * part
+    gap_seen, gap_foreseen = seen - whole @ seen, foreseen - whole @ foreseen
     spread = float((each * gap_foreseen**2).sum())
-    if spread <= 1e-12 * float(part @ part):
+    if spread <= 1e-12 * float(each.sum()):
         return 0.0
     slope = float((each * gap_seen * gap_foreseen).sum()) / spread
     if slope <= 0.0:
         return 0.0
-    rest = float((each * (gap_seen - slope * gap_foreseen) ** 2).sum()) / (len(part) - 2.0)
+    rest = float((each * (gap_seen - slope * gap_foreseen) ** 2).sum()) / (n_gold - 2.0)
     return min(slope * max(0.0, 1.0 - CAUTION * rest / spread / slope**2), 1.0)
 
 

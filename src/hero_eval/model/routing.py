@@ -24,19 +24,21 @@ def routing_weights(known: Bools, probability: Floats) -> Floats:
     return np.where(known, rate / probability, without)
 
 
-def routing_scores(known: Bools, expected: Floats, columns: Floats) -> tuple[Floats, Floats]:
+def routing_scores(
+    known: Bools, expected: Floats, columns: Floats, times: Floats | float = 1.0
+) -> tuple[Floats, Floats]:
     """Of one round: (d,) scores of the odds of having gold in each column, nan = missing, and their variances.
 
     `expected` (N,) is each item's probability of gold: its round's share, or the known one. A score over the root of
-    its variance is a z-value; rounds are added up.
+    its variance is a z-value; rounds are added up. `times` (N,): as how many items alike each counts.
     """
-    spread = expected * (1.0 - expected)
+    spread = times * expected * (1.0 - expected)
     seen = ~np.isnan(columns)
     weight = seen * spread[:, None]
     mass = np.maximum(weight.sum(axis=0), 1e-300)
     filled = np.where(seen, columns, 0.0)
     centered = np.where(seen, filled - (weight * filled).sum(axis=0) / mass, 0.0)
-    score = (known - expected) @ centered
+    score = (times * (known - expected)) @ centered
     variance = (weight * centered**2).sum(axis=0)
     varies = variance > 1e-12 * (weight * filled**2).sum(axis=0)
     return np.where(varies, score, 0.0), np.where(varies, variance, 0.0)

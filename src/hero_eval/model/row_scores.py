@@ -80,7 +80,7 @@ class Scored:
         independent."""
         patterns = self.patterns
         if clusters is None:
-            squares = sum_by(patterns.row_of_item, patterns.item_weight**2, patterns.n_rows)
+            squares = patterns.row_squares
             if not self.sampled:
                 return _gram(self.scores, squares)
             rows = np.random.default_rng(_SEED).choice(patterns.n_rows, self.sampled, replace=False, shuffle=False)
@@ -92,8 +92,7 @@ class Scored:
     def covariance(self, by_row: Floats, clusters: Ints | None) -> Floats:
         """(m, m): of the sum over items of `by_row` (P, m), items or whole clusters (n,) being independent."""
         if clusters is None:
-            squares = sum_by(self.patterns.row_of_item, self.patterns.item_weight**2, self.patterns.n_rows)
-            apart: Floats = by_row.T @ (squares[:, None] * by_row)
+            apart: Floats = by_row.T @ (self.patterns.row_squares[:, None] * by_row)
             return apart
         items, size = self.patterns.to_items(by_row), int(clusters.max()) + 1
         sums = np.stack([sum_by(clusters, column, size) for column in items.T], axis=1)

@@ -221,8 +221,10 @@ def compare_some(
         except HeroError as error:
             if not is_lack(error):
                 raise
-            skipped[name], asked_too_much = "; ".join(problem.message for problem in error.problems), error
-    if not estimates and asked_too_much is not None and asked_too_much.code == "E211":
+            skipped[name] = "; ".join(problem.message for problem in error.problems)
+            if error.code == "E211":
+                asked_too_much = error
+    if not estimates and asked_too_much is not None:
         raise asked_too_much  # what no method can do for these rounds is wrong with the call
     return Comparison(estimates, skipped, current.frame_kind)
 

@@ -177,7 +177,7 @@ class LevelInformation:
         """Whether scores are so nearly full that full products are faster than sums over pairs of entries."""
         at, patterns = self.model.parameters, self.model.rows.patterns
         labels_of_row = len(patterns.cells.indices) / max(patterns.n_rows, 1)
-        return labels_of_row * at.answers[0].size + self.post.shape[1] >= _FULL_SHARE * self.size
+        return bool(labels_of_row * at.answers[0].size + self.post.shape[1] >= _FULL_SHARE * self.size)
 
     def _pair_tables(self, counts: Floats) -> Iterator[Floats]:
         """For each component (C, C), C cells, and keys if they are few: its items in which two of them meet."""
