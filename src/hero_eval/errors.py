@@ -65,6 +65,7 @@ CATALOGUE: dict[str, str] = {
     "E233": "a vote says neither A, B nor tie",
     "E234": "a model is compared with itself",
     "E235": "a model that is named has no votes",
+    "E220": "there are too few items to draw from",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

@@ -12,6 +12,7 @@ from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
 from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
+from hero_eval.cli.gold_main import gold_app
 from hero_eval.cli.items_main import items_app
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
 from hero_eval.cli.ranking_main import ranking_app
@@ -441,6 +442,7 @@ def study(
 
 app.add_typer(items_app)
 app.add_typer(ranking_app)
+app.add_typer(gold_app)
 app.add_typer(store_app)
 
 

@@ -41,7 +41,8 @@ def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     """The prediction-powered rates by a fit of HERO-3's model."""
     weight, times = evidence.unrouted.item_weight, evidence.current.times
     foreseen, gold = predictions(levels, evidence.n_history, weight if times is None else weight * times)
-    return powered_mean(foreseen, gold, weight, evidence.current.item_weight, times, evidence.current.n_gold)
+    of_gold = evidence.current.item_weight if evidence.gold_weight is None else evidence.gold_weight
+    return powered_mean(foreseen, gold, weight, of_gold, times, evidence.current.n_gold)
 
 
 def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
