@@ -206,7 +206,7 @@ def test_skips_and_disagreement_are_findings() -> None:
     answered = [said(number, f"x{number}", "1", "eve") for number in range(6)]
     again = [said(10 + number, f"x{number}", "0", "ada", second=True) for number in range(6)]
     skipped = [said(20, "y", None, action="skip", reason="other")]
-    drawn = tuple(f"x{number}" for number in range(6)) + ("y",)
+    drawn = (*(f"x{number}" for number in range(6)), "y")
     assert {one.code for one in gold_findings([queue_of(drawn)], standing([*answered, *again, *skipped]))} == {
         "F805",
         "F806",

@@ -118,6 +118,13 @@ def _markdown() -> Any:
         tokens[at].tag = f"h{min(int(tokens[at].tag[1]) + 3, 6)}"
         return str(renderer.renderToken(tokens, at, options, env))
 
+    def cell(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
+        """Without a style, which the page's policy forbids."""
+        tokens[at].attrs.pop("style", None)
+        return str(renderer.renderToken(tokens, at, options, env))
+
+    made.add_render_rule("th_open", cell)
+    made.add_render_rule("td_open", cell)
     made.add_render_rule("link_open", link_open)
     made.add_render_rule("heading_open", heading)
     made.add_render_rule("heading_close", heading)
