@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
+    from hero_eval.targets.gold_queue import GoldQueue, choose_gold
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.rate import estimate_rate
@@ -36,6 +37,7 @@ _HOMES = {
     "Estimate": "estimate",
     "Finding": "findings",
     "Gate": "gates",
+    "GoldQueue": "targets.gold_queue",
     "GroupedEstimates": "targets.grouped",
     "HeroError": "errors",
     "History": "store.past_rounds",
@@ -46,6 +48,7 @@ _HOMES = {
     "Store": "store.store",
     "SupportError": "errors",
     "backtest": "targets.backtest",
+    "choose_gold": "targets.gold_queue",
     "compare_methods": "targets.comparison",
     "create_store": "store.store",
     "estimate_difference": "targets.difference",
@@ -64,6 +67,7 @@ __all__ = [
     "Estimate",
     "Finding",
     "Gate",
+    "GoldQueue",
     "GroupedEstimates",
     "HeroError",
     "History",
@@ -75,6 +79,7 @@ __all__ = [
     "SupportError",
     "__version__",
     "backtest",
+    "choose_gold",
     "compare_methods",
     "create_store",
     "estimate_difference",

@@ -50,6 +50,7 @@ CATALOGUE: dict[str, str] = {
     "E212": "an engine is missing, or failed",
     "E207": "the configuration file is wrong",
     "E213": "the output cannot be written",
+    "E220": "there are too few items to draw from",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

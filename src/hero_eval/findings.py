@@ -73,6 +73,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F501": ("warning", "a quantity is undefined on these data"),
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold together"),
+    "F510": ("note", "the next golds are drawn at random"),
     # the backtest
     "F601": ("note", "rounds without gold were not played"),
     "F602": ("note", "the gold's own sampling error was allowed for"),

@@ -12,6 +12,7 @@ from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
 from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
+from hero_eval.cli.gold_main import gold_app
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
 from hero_eval.cli.store_main import store_app
 
@@ -437,6 +438,7 @@ def study(
     actions.study(name, chosen, output, as_json=json)
 
 
+app.add_typer(gold_app)
 app.add_typer(store_app)
 
 

@@ -65,6 +65,17 @@ def refuse_routing(rounds: Sequence[AnyRound]) -> None:
             raise wrong("E211", message)
 
 
+def refuse_routing_by_items(rounds: Sequence[AnyRound]) -> None:
+    """Items can be drawn only where they are at hand."""
+    for one in rounds:
+        if not one.holds_items:
+            message = (
+                f"round {one.name!r} is counted without holding its items, of which some are to be drawn. Read it with "
+                "engine='memory' (command: --engine memory)"
+            )
+            raise wrong("E211", message)
+
+
 def tally_of(one: AnyRound, covariates: Names | None = None) -> Tally:
     """A round's tally. Sums of covariates that nobody asked for may come with it, if they were there already."""
     if not one.holds_items:

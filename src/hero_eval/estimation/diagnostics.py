@@ -23,6 +23,7 @@ from hero_eval.findings import Finding, name_some, unique
 from hero_eval.labelers.fitting import not_converged
 from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
 from hero_eval.methods.current_rate import carry
+from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.result import Fit
 from hero_eval.model.joint import Joint, fit_joint, stack
 from hero_eval.model.patterns import Floats, Ints, Patterns
@@ -113,7 +114,8 @@ def _own_gold_findings(question: Question, fit: Fit, current: Current) -> list[F
     """Of gold in the current round, where the method uses it: how it was given, and whether the model agrees."""
     if is_large(question.rounds) or not current.round.n_gold or not question.n_gold_current:
         return []
-    found = used_probabilities([current.round], "current")
+    unneeded = isinstance(current.evidence, JointEvidence) and current.evidence.gold_weight is not None
+    found = used_probabilities([current.round], "current", needed=not unneeded or question.method.by_design)
     if current.own is not None or question.method.by_design:
         found += routing_findings(question, [current.round], "the current round")
     gap = None if question.method.by_design else disagreement(fit, current)

@@ -18,7 +18,8 @@ from hero_eval.round import Round
 MOST_COLUMNS = 50
 
 
-def used_probabilities(rounds: Sequence[Round], where: str) -> list[Finding]:
+def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = True) -> list[Finding]:
+    """What is said of probabilities that were used; not `needed`: they go by the labels, which the model allows for."""
     found = []
     for one in rounds:
         probability = one.gold_probability()
@@ -30,6 +31,11 @@ def used_probabilities(rounds: Sequence[Round], where: str) -> list[Finding]:
             f"{where} {one.name!r} says how probable gold was for each item, so its items are weighted by that: "
             f"{one.n_gold} gold items are worth {effective:.0f} drawn at random"
         )
+        if not needed:
+            message = (
+                f"{where} {one.name!r} says how probable gold was for each item; it depends on the labels alone, which "
+                f"the model allows for, so its {one.n_gold} gold items are not weighted"
+            )
         found.append(Finding("F111", message, {"gold": one.n_gold, "effective_gold": effective}))
     return found
 

@@ -27,6 +27,7 @@ from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold
 from hero_eval.model.latent import Latent
 from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns
+from hero_eval.model.routing import goes_by_labels
 from hero_eval.round import Round
 
 if TYPE_CHECKING:
@@ -330,8 +331,9 @@ class JointEvidence(Evidence):
     """All rounds on the labelers of all of them: history's first, then those whom it never saw.
 
     `past` has the patterns of every past round, `current` every label and the current gold, its items weighted by their
-    known probabilities of having gold, which `unrouted` leaves out; groups (J,) number the labelers' groups; covariates
-    are those of all current items.
+    known probabilities of having gold, unless these depend on the labels alone, which a likelihood of the labels allows
+    for; `unrouted` leaves the weights out, and `gold_weight` (n,) has them, where they differ from those of `current`.
+    groups (J,) number the labelers' groups; covariates are those of all current items.
     """
 
     labelers: tuple[str, ...]
@@ -346,6 +348,7 @@ class JointEvidence(Evidence):
     warm_levels: LevelFit | None = None
     over_both: bool = False
     alone: bool = True
+    gold_weight: Floats | None = None
 
     reads_current_gold: ClassVar[bool] = True
 
@@ -363,24 +366,28 @@ class JointEvidence(Evidence):
         reliability, classes = material.reliability, material.classes
         if reliability is None:
             labelers = material.own.labelers
+            patterns, weight = _needed_weights(material, material.own_patterns(), labelers)
             made = cls(
                 len(classes),
-                material.own_patterns(),
+                patterns,
                 labelers,
                 (),
                 material.group_numbers(labelers),
                 material.everything.patterns,
                 progress=material.progress,
                 alone=material.alone,
+                gold_weight=weight,
             )
             return Prepared(made, material.everything.kept, own=material.own)
         unknown, nobody_known = material.strangers(reliability.labelers)
         if nobody_known and not material.named:
             raise _nobody_known(material, unknown, reliability)
         labelers = (*reliability.labelers, *unknown)
+        routed = count([material.current], labelers, classes, routed=True).patterns
+        patterns, weight = _needed_weights(material, routed, labelers)
         made = cls(
             len(classes),
-            count([material.current], labelers, classes, routed=True).patterns,
+            patterns,
             labelers,
             tuple(count([past], labelers, classes).patterns for past in reliability.rounds),
             material.group_numbers(labelers),
@@ -390,6 +397,7 @@ class JointEvidence(Evidence):
             material.penalty,
             progress=material.progress,
             alone=material.alone,
+            gold_weight=weight,
         )
         return Prepared(made, material.everything.kept)
 
@@ -402,6 +410,7 @@ class JointEvidence(Evidence):
             self,
             current=self.current.reweighted(self.current.item_weight * here),
             unrouted=self.unrouted.reweighted(self.unrouted.item_weight * here),
+            gold_weight=None if self.gold_weight is None else self.gold_weight * here,
             past=past,
             progress=None,
             warm_levels=first.levels,
@@ -414,3 +423,14 @@ class JointEvidence(Evidence):
 
     def past_blocks(self) -> tuple[int | Floats, ...] | None:
         return tuple(len(one.row_of_item) if one.times is None else one.times for one in self.past)
+
+
+def _needed_weights(material: Material, routed: Patterns, labelers: Sequence[str]) -> tuple[Patterns, Floats | None]:
+    """The current patterns, and what items with gold stand for where that is not the patterns' own weight.
+
+    Known probabilities of having gold weigh the items, but for a likelihood of labels where they go by the labels.
+    """
+    probability = material.current.gold_probability() if material.current.n_gold else None
+    if probability is None or len(probability) != len(routed.row_of_item) or not goes_by_labels(routed, probability):
+        return routed, None
+    return count([material.current], labelers, material.classes).patterns, routed.item_weight

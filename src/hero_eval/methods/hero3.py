@@ -18,6 +18,7 @@ from hero_eval.methods.hero3_findings import contradiction_findings, fit_finding
 from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
+from hero_eval.model.gold_moves import GoldMoves, gold_moves
 from hero_eval.model.hero3.class_split import learn_split, shape_is_seen
 from hero_eval.model.hero3.context import read_in_context
 from hero_eval.model.hero3.current_rates import (
@@ -83,6 +84,13 @@ def hero3(evidence: JointEvidence) -> Fit:
         over_both=fitted.over_both,
         by_mean=direct[:n_history] if fitted.over_both else None,
     )
+
+
+def moves_by_gold(evidence: JointEvidence, contrast: Floats) -> GoldMoves:
+    """What gold of each current item would tell of  contrast . rates,  for contrast (K,)."""
+    fitted, _ = _fitted(evidence)
+    found = current_rates(fitted, _scope(evidence, fitted.fit))
+    return gold_moves(fitted, found, drift_variance(fitted, found)[0], contrast)
 
 
 def fitted_levels(evidence: JointEvidence) -> LevelFit:

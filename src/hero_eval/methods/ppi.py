@@ -40,7 +40,8 @@ def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     """The prediction-powered rates by a fit of HERO-3's model."""
     weight = evidence.unrouted.item_weight
     foreseen, gold = predictions(levels, evidence.n_history, weight)
-    return powered_mean(foreseen, gold, weight, evidence.current.item_weight)
+    of_gold = evidence.current.item_weight if evidence.gold_weight is None else evidence.gold_weight
+    return powered_mean(foreseen, gold, weight, of_gold)
 
 
 def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:

@@ -2,7 +2,8 @@
 
 What a likelihood needs of gold is that, given the labels, an item's class does not depend on whether it has gold. Gold
 that goes to disputed items is no harm to it; gold that goes by a covariate which tells about the class is, and so is
-either to shares counted among the gold items alone. Weights repair all of these.
+either to shares counted among the gold items alone. Weights repair all of these, at the price of counting some golds
+for little: where gold is known to have gone by the labels alone (`goes_by_labels`), the likelihood does without.
 Shapes: N items, d columns.
 """
 
@@ -10,7 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hero_eval.model.patterns import Bools, Floats
+from hero_eval.model.patterns import Bools, Floats, Patterns
+
+LEAST_ALIKE = 0.5
+"""Of the items, the share that must have others with the same answers, before equal probabilities of these say that
+gold went by the answers."""
+_SAME = 1e-6
+"""Relative difference of probabilities that are the same but for the digits a file keeps."""
 
 
 def routing_weights(known: Bools, probability: Floats) -> Floats:
@@ -22,6 +29,23 @@ def routing_weights(known: Bools, probability: Floats) -> Floats:
     rate = float(probability.mean())
     without = (1.0 - rate) / np.maximum(1.0 - probability, 0.01)
     return np.where(known, rate / probability, without)
+
+
+def goes_by_labels(patterns: Patterns, probability: Floats) -> bool:
+    """Whether the probabilities (N,) of having gold depend on the items' answers alone: equal answers, equal ones.
+
+    Given the labels, having gold then tells nothing of an item's class, and a likelihood of the labels needs no
+    weights. Where few items have answers in common, nothing can be said.
+    """
+    ends, indices = patterns.cells.indptr, patterns.cells.indices
+    keys = [indices[ends[row] : ends[row + 1]].tobytes() for row in range(patterns.n_rows)]
+    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    of_item = np.array([number[key] for key in keys])[patterns.row_of_item]
+    low, high = np.full(len(number), np.inf), np.zeros(len(number))
+    np.minimum.at(low, of_item, probability)
+    np.maximum.at(high, of_item, probability)
+    alike = np.bincount(of_item, minlength=len(number))[of_item] > 1
+    return bool(alike.mean() >= LEAST_ALIKE and (high - low <= _SAME * high).all())
 
 
 def routing_scores(known: Bools, expected: Floats, columns: Floats) -> tuple[Floats, Floats]:

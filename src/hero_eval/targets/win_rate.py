@@ -14,6 +14,7 @@ from hero_eval.estimation.ask import ask
 from hero_eval.estimation.headline import class_rates
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.model.history import Progress
+from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
 
 _A = ("a", "model_a", "model a", "left", "1")
@@ -112,18 +113,28 @@ def estimate_win_rate(
     )
     analysis = ask([current], history, options)
     question = analysis.question
-    named = (None if one is None else spelled(one, question.classes) for one in (a, b, tie))
-    wins, loses, draws = _sides(question.classes, *named)
-    worth = np.zeros(len(question.classes))
-    worth[question.classes.index(wins)] = 1.0
-    if draws is not None and ties == "half":
-        worth[question.classes.index(draws)] = 0.5
+    named = [None if one is None else spelled(one, question.classes) for one in (a, b, tie)]
+    worth, (wins, loses, draws) = win_worth(question.classes, named, ties)
     what = f"win rate of {wins!r} over {loses!r}" + (
         "" if draws is None else f", ties {'half' if ties == 'half' else 'apart'}"
     )
     rated = analysis.estimate("win rate", what, worth)
     source = Source((current,), question.reliability or history)
     return replace(rated, distribution=class_rates(analysis), source=source)
+
+
+def win_worth(
+    classes: Sequence[str], named: Sequence[str | None], ties: str
+) -> tuple[Floats, tuple[str, str, str | None]]:
+    """(K,) what each class counts for in the win rate, and which are A, B and the tie; `named` has those given."""
+    if ties not in TIES:
+        raise wrong("E201", f"ties is {ties!r}. Known: 'half' (a tie is half a win), 'own' (a tie is its own class)")
+    wins, loses, draws = _sides(classes, *named)
+    worth = np.zeros(len(classes))
+    worth[classes.index(wins)] = 1.0
+    if draws is not None and ties == "half":
+        worth[classes.index(draws)] = 0.5
+    return worth, (wins, loses, draws)
 
 
 def _sides(classes: Sequence[str], a: str | None, b: str | None, tie: str | None) -> tuple[str, str, str | None]:

@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.latent import log_softmax
-from hero_eval.model.patterns import Bools, Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints, sum_by
 
 SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5])
 """The grid of sigma, on the class-logit scale, from drifts that cannot be seen to those that take a rate anywhere. With
@@ -155,8 +155,23 @@ def gold_shift(fit: LevelModel, size: float, known: Floats | float = 0.0) -> tup
         return np.zeros(rows.n_classes - 1), 0.0
     offset, gold, counts = gold_rows(fit, use)
     offset[:, 1:] += known
+    counts = counts * _worth(fit, use, offset)
     at, _, hessian = posterior_mode(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
     return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
+
+
+def _worth(fit: LevelModel, use: Bools, offset: Floats) -> float:
+    """As how much of its weight gold counts: 1, unless items had gold with different probabilities.
+
+    With weights w the score of a shift varies by  B = sum w^2 v,  v the variance of an item's class, and falls by
+    A = sum w v,  so that gold is worth A^2 / B: more than A where it went to items of large v, which have small w.
+    """
+    patterns = fit.rows.patterns
+    weight, row = patterns.item_weight, patterns.row_of_item
+    squares = sum_by(row, weight**2 if patterns.times is None else weight**2 * patterns.times, patterns.n_rows)[use]
+    spread = 1.0 - (np.exp(log_softmax(offset, axis=1)) ** 2).sum(axis=1)
+    slope, noise = float(patterns.counts[use] @ spread), float(squares @ spread)
+    return slope / noise if noise > 0.0 else 1.0
 
 
 def shift_logits(shares: Floats, shift: Floats) -> Floats:
