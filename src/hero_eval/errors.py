@@ -102,6 +102,15 @@ CATALOGUE: dict[str, str] = {
     "E514": "the work was stopped",
     "E515": "nobody has asked for this to be worked out",
     "E516": "the request came too slowly",
+    # giving gold on the page
+    "E520": "the login is one for giving gold alone",
+    "E521": "the name of the expert cannot be used",
+    "E522": "no queue of items waits for experts in this round",
+    "E523": "the item is not, or no longer, in the queue",
+    "E524": "the answer is none of the classes",
+    "E525": "there is nothing to take back",
+    "E526": "the picture cannot be shown",
+    "E527": "a queue cannot be drawn as asked for",
 }
 
 

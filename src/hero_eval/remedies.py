@@ -95,6 +95,14 @@ ERRORS: Mapping[str, str] = {
     "E514": "Ask for it again if you need it.",
     "E515": "Send a POST to the same address, then look again; on a page, press the button.",
     "E516": "Send it again, over a faster line.",
+    "E520": "Log in with the token of the server itself for the other pages.",
+    "E521": "Give a name that tells you from the labelers, 1 to 80 characters.",
+    "E522": "Draw a queue for the round first: the page Give gold, or POST /api/v1/gold/queue.",
+    "E523": "Load the page again; it shows the next item.",
+    "E524": "Give one of the answers that the message names.",
+    "E525": "Nothing; go on with the next item.",
+    "E526": "Start the server with `--images FOLDER`, and name pictures by their path in it.",
+    "E527": "Draw fewer items, or show fewer columns.",
 }
 
 FINDINGS: Mapping[str, str] = {
@@ -182,4 +190,8 @@ FINDINGS: Mapping[str, str] = {
     "F803": "Nothing; or let the experts agree on these items.",
     "F804": "Give the date: `hero add --round NAME --date 2026-11-09`. Or choose the past rounds yourself when you "
     "estimate: `--history ROUND`.",
+    "F804": "Say it: `hero add --round NAME --date 2026-11-09`; or name the past rounds: `--history`.",
+    "F805": "Read the reasons, and have somebody answer the skipped items; or make the question one that fits them.",
+    "F806": "Let the experts talk about the items on which they differ, and write down what the question means.",
+    "F807": "Nothing, if they are items like the others; else draw a new queue.",
 }

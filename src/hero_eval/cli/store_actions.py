@@ -211,6 +211,8 @@ def serve(
     max_seconds: int,
     public_url: str | None,
     proxy_headers: str | None,
+    gold_token: str | None,
+    images: str | None,
     saves: bool,
 ) -> None:
     from hero_eval.cli.exit_codes import say
@@ -229,6 +231,8 @@ def serve(
         seconds=float(max_seconds),
         public_url=public_url,
         proxies=tuple(one.strip() for one in (proxy_headers or "").split(",") if one.strip()),
+        gold_token=gold_token or None,
+        images=images,
     )
     run(settings, lambda address: say(f"Serving {path} at {address} (Ctrl+C stops it)"))
 

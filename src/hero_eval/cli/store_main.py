@@ -182,10 +182,12 @@ def serve(
     max_seconds: kept.MaxSeconds = 900,
     public_url: kept.PublicUrl = None,
     proxy_headers: kept.ProxyHeaders = None,
+    gold_token: kept.GoldToken = None,
+    images: kept.Images = None,
     no_save: kept.NoRecord = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
 ) -> None:
-    """Show the store in the browser: rounds, models, labelers, backtest, upload; and a JSON API."""
+    """Show the store in the browser: rounds, models, labelers, backtest, upload, giving gold; and a JSON API."""
     from hero_eval.cli import store_actions
 
     store_actions.serve(
@@ -199,6 +201,8 @@ def serve(
         max_seconds=max_seconds,
         public_url=public_url,
         proxy_headers=proxy_headers,
+        gold_token=gold_token,
+        images=images,
         saves=not no_save,
     )
 

@@ -172,6 +172,26 @@ ProxyHeaders = Annotated[
         show_default=False,
     ),
 ]
+GoldToken = Annotated[
+    str | None,
+    typer.Option(
+        "--gold-token",
+        envvar="HERO_GOLD_TOKEN",
+        metavar="TEXT",
+        help="Who has it may give gold and sees nothing else; needs --token. Better set as HERO_GOLD_TOKEN.",
+        show_default=False,
+        show_envvar=False,
+    ),
+]
+Images = Annotated[
+    str | None,
+    typer.Option(
+        "--images",
+        metavar="FOLDER",
+        help="Show pictures that items name, from this folder, to whoever gives gold.",
+        show_default=False,
+    ),
+]
 NoRecord = Annotated[bool, typer.Option("--no-save", help="Do not record what the pages estimate in the store.")]
 StoredRound = Annotated[
     str, typer.Argument(metavar="ROUND", autocompletion=complete_round, help="A round of the store.")

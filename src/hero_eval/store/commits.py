@@ -31,6 +31,7 @@ from hero_eval.store.delta import (
     Place,
     commit_file,
     guarded,
+    is_there,
     list_files,
     list_log,
     load_deltalake,
@@ -80,7 +81,7 @@ def create_table(place: Place, name: str) -> None:
     with guarded(place, f"making the table {name}"):
         if not place.is_local:
             make(place.table(name), storage(place))
-        elif not list_log(place, name):
+        elif not is_there(place, name):
             with _aside() as folder:
                 make(str(folder / name), None)
                 first = (folder / name / "_delta_log" / f"{0:020}.json").read_bytes()

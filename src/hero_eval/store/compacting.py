@@ -17,7 +17,6 @@ from hero_eval.store import commits, delta, disk
 from hero_eval.store.estimates import listed_estimates
 from hero_eval.store.reading import ReadableStore
 from hero_eval.store.receipts import put_together
-from hero_eval.store.schemas import TABLES
 from hero_eval.store.soundness import check_store
 
 PACKED_ROWS = 1_000_000
@@ -46,8 +45,8 @@ def compact_store(store: ReadableStore) -> Compacted:
         return _by_the_package(store)
     before = _size(store)
     commits.bring_to_format(store.place)
-    left = [name for name in TABLES if not _pack(store.place, name)]
-    for name in TABLES:
+    left = [name for name in delta.tables_there(store.place) if not _pack(store.place, name)]
+    for name in delta.tables_there(store.place):
         _clean(store.place, name)
     put_together(store.place, [row["estimate"] for row in listed_estimates(store)])
     after = _size(store)
@@ -58,7 +57,7 @@ def _by_the_package(store: ReadableStore) -> Compacted:
     """Behind a network files are put together, and nothing is removed: a reader may still need it."""
     deltalake = delta.load_deltalake()
     counts = []
-    for name in TABLES:
+    for name in delta.tables_there(store.place):
         with delta.guarded(store.place, f"putting {name} together"):
             done = delta.open_table(store.place, name).optimize.compact(
                 commit_properties=deltalake.CommitProperties(max_commit_retries=commits.TRIES)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.any_round import GOLD_PROBABILITY
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.io.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
 from hero_eval.io.read_options import ReadOptions
@@ -24,6 +25,24 @@ from hero_eval.io.values import canonical, count_of, plain_text
 from hero_eval.store.schemas import schema
 
 _EXACT = 2**53  # above this a float no longer names one integer
+
+
+_OF_ANSWERS = "answers."
+"""How the id of a batch starts that holds what experts answered on the page; others have no dot."""
+
+
+def answers_batch(id: str) -> str:
+    """The id of a batch of answers."""
+    return f"{_OF_ANSWERS}{id}"
+
+
+def is_of_answers(batch: str) -> bool:
+    return batch.startswith(_OF_ANSWERS)
+
+
+def without_probability(items: Any) -> Any:
+    """Items without how probable gold was for each."""
+    return items.drop_columns([GOLD_PROBABILITY]) if GOLD_PROBABILITY in items.column_names else items
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 
 from hero_eval.errors import HeroError, wrong
-from hero_eval.store.schemas import LATER_COLUMNS, schema
+from hero_eval.store.schemas import GIVEN, LATER_COLUMNS, TABLES, schema
 
 FORMAT = 2
 """The version of the layout. A store with a higher one was written by a newer hero-eval."""
@@ -143,6 +143,19 @@ def is_table(place: Place, name: str) -> bool:
     deltalake = load_deltalake()
     with guarded(place, "looking for the store"):
         return bool(deltalake.DeltaTable.is_deltatable(place.table(name), storage(place)))
+
+
+def tables_there(place: Place) -> list[str]:
+    """The tables that every store has, and of those that come later the ones that it has."""
+    return [*TABLES, *(name for name in GIVEN if is_there(place, name))]
+
+
+def is_there(place: Place, name: str) -> bool:
+    """As `is_table`, without asking the package where a look into the folder tells."""
+    if not place.is_local:
+        return is_table(place, name)
+    listed = list_log(place, name)  # a writer that was killed may have left a folder with no commit in it
+    return listed is not None and listed.last >= 0
 
 
 def open_table(place: Place, name: str) -> Any:

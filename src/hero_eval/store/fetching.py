@@ -188,7 +188,7 @@ class Stock:
 
     def _items(self, entry: Entry) -> Any:
         columns, loaded = packing.columns_by_batch(entry.columns, entry.round), self.loaded["items"]
-        parts = []
+        parts: list[Any] = []
         for batch in entry.batches:
             table = loaded.part([batch])
             if columns.get(batch) and not table.num_rows:
@@ -198,6 +198,8 @@ class Stock:
                     f"missing. {delta.BRING_BACK}",
                 )
             if table.num_rows:
+                if packing.is_of_answers(batch):  # it allows for what was known before
+                    parts = [packing.without_probability(part) for part in parts]
                 parts.append(packing.unpack_items(table, columns.get(batch, []), entry.round))
         return packing.items_together(parts, f"round {entry.round!r}")
 

@@ -16,6 +16,13 @@ from typing import Any
 TABLES = ("labels", "gold", "items", "labelers", "estimates", "rounds")
 """In the order in which they are made: `rounds` comes last, since its presence makes a folder a store."""
 
+GIVEN = ("queues", "answers")
+"""What experts are asked and what they answer; made when somebody first gives gold, so a store may lack them.
+
+Both only grow: an answer that was taken back stays, and so does the record that took it back. `folding` makes the
+answers that hold the gold of their round.
+"""
+
 DATA = ("labels", "gold", "items", "labelers")
 """The tables that hold batches."""
 
@@ -68,6 +75,22 @@ def schema(name: str) -> Any:
             ("store_version", count),
             ("history", pa.list_(text)),
             *((name, text) for name in ("options", "package", "document")),
+            ("written", moment),
+        ],
+        "queues": [
+            *((name, text) for name in ("queue", "round", "way", "expert")),
+            ("seed", count),
+            *((name, pa.list_(text)) for name in ("drawn", "twice", "items")),
+            ("probability", pa.list_(pa.float64())),
+            *((name, text) for name in ("options", "contents", "package")),
+            ("written", moment),
+        ],
+        "answers": [
+            *((name, text) for name in ("id", "queue", "round", "action", "item", "gold", "expert")),
+            ("second", pa.bool_()),
+            *((name, text) for name in ("left", "note", "reason", "of")),
+            ("seconds", pa.float64()),
+            ("package", text),
             ("written", moment),
         ],
     }

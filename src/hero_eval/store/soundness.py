@@ -17,7 +17,7 @@ from hero_eval.store.identity import check_labelers
 from hero_eval.store.log import Entry, Log
 from hero_eval.store.reading import ReadableStore
 from hero_eval.store.receipts import are_readable, receipts
-from hero_eval.store.schemas import DATA, TABLES
+from hero_eval.store.schemas import DATA
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class _Search:
 def check_store(store: ReadableStore) -> Soundness:
     """Read everything that the log names, and hold it against the log."""
     search = _Search()
-    for name in TABLES:
+    for name in delta.tables_there(store.place):
         search.attempt(partial(delta.open_once, store.place, name))
     log: Log | None = search.attempt(store.log)
     entries = [] if log is None else _every(log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Unpack
 
 from hero_eval.errors import wrong
@@ -16,6 +16,8 @@ from hero_eval.store.adding import About, Added, add_round, options_for
 from hero_eval.store.commits import create_table
 from hero_eval.store.compacting import Compacted, compact_store
 from hero_eval.store.estimates import Recorded, StoredOptions, listed_estimates, make_and_save, reproduce
+from hero_eval.store.folding import Folded, fold_all, fold_answers
+from hero_eval.store.gold_records import read_records
 from hero_eval.store.log import Entry, Log, checked_name, commit, read_log
 from hero_eval.store.reading import ReadableStore, refuse_old_version
 from hero_eval.store.schemas import TABLES
@@ -236,6 +238,54 @@ class Store(ReadableStore):
 
         return commit(self.place, make)
 
+    # Gold that experts give on the page
+
+    def answers(self, round: str | None = None) -> list[dict[str, Any]]:
+        """What experts did on the page: answers, skips and undos, also those that were taken back.
+
+        Parameters
+        ----------
+        round : str, optional
+            The name of a round. None: of all rounds.
+
+        Returns
+        -------
+        list of dict
+            One for each, oldest first: its id, queue, round, action, item, expert, gold, second, left, note, reason,
+            of, seconds, written, package.
+
+        Raises
+        ------
+        InputError
+            If the table cannot be read (E406).
+        """
+        return [asdict(one) for one in read_records(self.place, round)]
+
+    def fold(self, round: str) -> Folded:
+        """Make what experts answered on the page the gold of a round, with the probability that each item had.
+
+        The page does it while experts answer, and `estimate` before it estimates. An answer that was taken back since
+        is gold no longer.
+
+        Parameters
+        ----------
+        round : str
+            The name of the round.
+
+        Returns
+        -------
+        Folded
+            The round's `entry`, on how many items `gold` is an answer from the page, whether anything `changed`, and
+            `findings`.
+
+        Raises
+        ------
+        InputError
+            If there is no such round (E403), the store was opened at an old version (E204), or the answers contradict
+            the round's classes (E109).
+        """
+        return fold_answers(self, round)
+
     # Keeping
 
     def check(self) -> Soundness:
@@ -291,6 +341,8 @@ class Store(ReadableStore):
         SupportError
             If the data cannot support the answer.
         """
+        if self._version is None:
+            fold_all(self)  # what experts have answered on the page meanwhile counts
         return make_and_save(self, round, command, options)
 
     def estimates(self) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
@@ -17,7 +18,17 @@ from starlette.routing import Match
 
 from hero_eval import __version__
 from hero_eval.errors import HeroError, Problem, wrong
-from hero_eval.web import api, download_pages, login_pages, monitoring, pages, upload_pages, work_pages
+from hero_eval.web import (
+    api,
+    download_pages,
+    gold_api,
+    gold_pages,
+    login_pages,
+    monitoring,
+    pages,
+    upload_pages,
+    work_pages,
+)
 from hero_eval.web.http_errors import error_response, hide
 from hero_eval.web.scratch import sweep
 from hero_eval.web.security import SecurityMiddleware
@@ -28,10 +39,12 @@ ASSETS = {
     "style.css": ("hero_eval.report", "templates/style.css", "text/css; charset=utf-8"),
     "page.css": ("hero_eval.web", "static/page.css", "text/css; charset=utf-8"),
     "page.js": ("hero_eval.web", "static/page.js", "text/javascript; charset=utf-8"),
+    "gold.css": ("hero_eval.web", "static/gold.css", "text/css; charset=utf-8"),
+    "gold.js": ("hero_eval.web", "static/gold.js", "text/javascript; charset=utf-8"),
 }
 """What pages load: the report's own stylesheet first."""
 
-ROOMS = (api, pages, upload_pages, download_pages, login_pages, work_pages, monitoring)
+ROOMS = (api, gold_api, pages, gold_pages, upload_pages, download_pages, login_pages, work_pages, monitoring)
 """Whose functions answer."""
 
 
@@ -45,6 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(service.fold_what_waits)
         yield
         service.close()
 

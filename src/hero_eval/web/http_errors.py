@@ -36,6 +36,11 @@ STATUS = {
     "E514": 409,
     "E515": 404,
     "E516": 408,
+    "E520": 403,
+    "E522": 404,
+    "E523": 404,
+    "E525": 409,
+    "E526": 404,
 }
 """Codes whose status is not 422. Only what is wrong with the server or its store is 5xx."""
 

@@ -37,6 +37,7 @@ def page(
         place=place,
         form_token=security.form_token(service.secret, visit),
         can_leave=service.settings.token is not None,
+        is_expert=is_expert(request),
         back=here_of(request),
         starts="now" if security.is_own_visit(request.headers) else "",
         **known,
@@ -45,6 +46,11 @@ def page(
     if security.VISIT_COOKIE not in request.cookies:
         set_cookie(request, response, security.VISIT_COOKIE, visit)
     return response
+
+
+def is_expert(request: Request) -> bool:
+    """Whether this login is for giving gold alone."""
+    return request.scope.get("hero_role") == "expert"
 
 
 def set_cookie(request: Request, response: Response, name: str, value: str, seconds: int | None = None) -> None:

@@ -28,13 +28,16 @@ async def log_in(request: Request) -> Response:
     async with bounded_form(request, files=0) as form:
         given, next, ours = (str(form.get(name) or "") for name in ("token", "next", "form_token"))
     check_form(request, ours)
-    token = api.service_of(request).settings.token
-    if token is None or not security.same(given.strip(), token):
+    settings = api.service_of(request).settings
+    tokens = [one for one in (settings.token, settings.gold_token) if one is not None]
+    fitting = [one for one in tokens if security.same(given.strip(), one)]
+    if not fitting:
         await asyncio.sleep(WAIT_AFTER_WRONG)
         error = error_document([Problem("E502", "the token is wrong")])
         return page(request, "login.html", "Log in", status=401, next=local(next), error=error)
-    response = RedirectResponse(local(next or "/"), 303)
-    set_cookie(request, response, security.LOGIN_COOKIE, security.login_cookie(token))
+    place = "/gold" if fitting[0] == settings.gold_token and not next.startswith("/gold") else local(next or "/")
+    response = RedirectResponse(place, 303)
+    set_cookie(request, response, security.LOGIN_COOKIE, security.login_cookie(fitting[0]))
     return response
 
 

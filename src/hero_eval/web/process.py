@@ -29,6 +29,8 @@ WORK: Mapping[str, tuple[str, str]] = {
     "labelers": ("jobs", "labelers_over_time"),
     "backtest": ("jobs", "backtested"),
     "course": ("jobs", "course"),
+    "gold_queue": ("gold_jobs", "draw_queue"),
+    "gold_progress": ("gold_jobs", "gold_progress"),
     "preview": ("incoming", "preview"),
     "add": ("incoming", "add"),
 }

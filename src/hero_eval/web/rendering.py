@@ -17,6 +17,7 @@ BASE = {
     "unasked": False,
     "starts": "",
     "can_leave": False,
+    "is_expert": False,
     "form_token": "",
     "back": "/",
     "version": __version__,

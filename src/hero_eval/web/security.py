@@ -33,6 +33,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 OPEN = ("/login", "/static/")
 HEALTH = "/health"
 """Answers to everybody, by whatever name they know this machine, that it is up, and nothing else."""
+FOR_EXPERTS = ("/gold", "/api/v1/gold", "/logout", *OPEN)
+"""Where a login for giving gold alone leads."""
 UPLOADS = ("/upload", "/api/v1/uploads")
 FORM_TOKEN = "x-form-token"
 """The header by which a script of our own pages shows the token of forms."""
@@ -141,8 +143,11 @@ class SecurityMiddleware:
                 return Problem("E503", f"the request is for {host[:100]!r}, and this server is {wanted!r}")
         elif self.settings.token is None and not is_loopback(_name_of(host)):
             return Problem("E503", f"the request is for {host[:100]!r}, which is no name of this machine")
-        if not self._is_known(scope, headers):
+        role = scope["hero_role"] = self._role(scope, headers)
+        if role is None:
             return Problem("E502", "the token is missing or wrong")
+        if role == "expert" and not _is_for_experts(scope["path"]):
+            return Problem("E520", "this login is for giving gold alone")
         if scope["method"] not in SAFE and (problem := self._not_ours(scope, headers, host)):
             return problem
         length = headers.get("content-length", "0")
@@ -150,16 +155,24 @@ class SecurityMiddleware:
             return Problem("E504", f"the request is larger than {self._most(scope) / MEGABYTE:g} MB")
         return None
 
-    def _is_known(self, scope: Scope, headers: Headers) -> bool:
-        token = self.settings.token
-        if token is None or scope["path"].startswith(OPEN) or self._has_bearer(headers):
-            return True
+    def _role(self, scope: Scope, headers: Headers) -> str | None:
+        """owner, expert, anybody (where no login is needed), or None for a stranger."""
         shown = cookie_parser(headers.get("cookie", "")).get(LOGIN_COOKIE, "")
-        return same(shown, login_cookie(token))
+        given = self._bearer(headers)
+        for role, token in (("owner", self.settings.token), ("expert", self.settings.gold_token)):
+            if token is not None and (same(given, token) or same(shown, login_cookie(token))):
+                return role
+        if self.settings.token is None:
+            return "owner"
+        return "anybody" if scope["path"].startswith(OPEN) else None
+
+    def _bearer(self, headers: Headers) -> str:
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        return given.strip() if kind.lower() == "bearer" else ""
 
     def _has_bearer(self, headers: Headers) -> bool:
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        return self.settings.token is not None and kind.lower() == "bearer" and same(given.strip(), self.settings.token)
+        known = [one for one in (self.settings.token, self.settings.gold_token) if one is not None]
+        return any(same(self._bearer(headers), one) for one in known)
 
     def _not_ours(self, scope: Scope, headers: Headers, host: str) -> Problem | None:
         """A change that a page of another site sent, or a browser without the token that our own pages carry."""
@@ -186,6 +199,10 @@ class SecurityMiddleware:
         query = scope["query_string"].decode("latin-1")
         place = scope["path"] + (f"?{query}" if query else "")
         return RedirectResponse(f"/login?next={quote(place, safe='')}", 303)
+
+
+def _is_for_experts(path: str) -> bool:
+    return any(path == one or path.startswith(one if one.endswith("/") else f"{one}/") for one in FOR_EXPERTS)
 
 
 def _wants_page(scope: Scope) -> bool:

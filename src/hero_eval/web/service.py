@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hero_eval.errors import Problem, wrong
+from hero_eval.errors import HeroError, Problem, wrong
 from hero_eval.estimate import check_level
 from hero_eval.findings import name_some
 from hero_eval.name_lists import names
 from hero_eval.store.log import Entry, checked_name
+from hero_eval.web.gold_desk import GoldDesk
 from hero_eval.web.http_errors import failed
 from hero_eval.web.process import Limits
 from hero_eval.web.queue import Job, JobQueue, Order
@@ -91,6 +93,51 @@ class Service:
             settings.processes, settings.keep, limits=limits, scratch=self.scratch, when_done=self._when_done
         )
         self.secret = secrets.token_bytes(32)
+        self.desk = GoldDesk(settings.store)
+        self._drawing: dict[str, Order] = {}
+        self._asked_progress: dict[str, Order] = {}
+        self._progress: dict[str, Any] = {}
+
+    def fold_what_waits(self, only: str | None = None) -> None:
+        """Make answers gold that are not yet, of a round or of all: those that a server took before it ended."""
+        live = self.latest.now().live
+        for name in self.desk.unfolded({name: row.written for name, row in live.items() if only in (None, name)}):
+            with suppress(HeroError):
+                self.start_progress(name, "")
+
+    def start_drawing(self, round: str, asked: Mapping[str, Any], expert: str | None, client: str) -> Job:
+        """Have a queue drawn."""
+        order = self.draw_order(round, asked, expert)
+        job = self.start(order, client).job
+        assert job is not None
+        self._drawing[round] = order
+        return job
+
+    def drawing(self, round: str) -> Answer | None:
+        """The queue that is being drawn for a round, if one was asked for since the server started."""
+        order = self._drawing.get(round)
+        return None if order is None else self.look(order)
+
+    def start_progress(self, round: str, client: str) -> None:
+        """Have answers made gold and estimated, unless that is under way."""
+        before = self._asked_progress.get(round)
+        if before is not None:
+            job = self.look(before).job
+            if job is not None and not job.is_over:
+                return
+        order = self.progress_order(round)
+        self.start(order, client)
+        self._asked_progress[round] = order
+
+    def progress(self, round: str) -> tuple[Job | None, Any, int]:
+        """The work under way, the latest result, and how many things experts have done since that."""
+        order = self._asked_progress.get(round)
+        answer = Answer(None, None) if order is None else self.look(order)
+        if answer.is_there:
+            self._progress[round] = answer.result.document
+        known = self._progress.get(round)
+        newer = self.desk.n_records(round) - (0 if known is None else known["records"])
+        return None if answer.is_there else answer.job, known, max(newer, 0)
 
     def close(self) -> None:
         self.queue.close()
@@ -101,7 +148,9 @@ class Service:
         return Answer(*self.queue.look(order))
 
     def start(self, order: Order, client: str) -> Answer:
-        """Have it worked out, unless it is there or under way."""
+        """Have it worked out, unless it is there or under way; what experts answered for it meanwhile becomes gold."""
+        if order.kind == "round":
+            self.fold_what_waits(str(order.arguments["name"]))
         return Answer(*self.queue.ask(order, client))
 
     def drop(self, upload: Upload) -> None:
@@ -189,6 +238,24 @@ class Service:
         checked_name("round", str(upload.about.get("round") or ""))
         arguments = {"file": str(upload.path), "about": dict(upload.about)}
         return Order("add", f"Adding {upload.about['round']}", arguments, (), self._about_files())
+
+    def draw_order(self, round: str, asked: Mapping[str, Any], expert: str | None) -> Order:
+        """A new queue for a round; the next one is other work though it may be asked for in the same words."""
+        now = self.latest.now()
+        now.log.find(round)
+        queue = self.desk.queue(round)
+        arguments = {"round": round, "asked": dict(asked), "expert": expert, "number": self.desk.n_queues(round)}
+        behind = (None if queue is None else queue.queue,)
+        return Order("gold_queue", f"Choosing items of {round}", arguments, behind, {"store": self.settings.store})
+
+    def progress_order(self, round: str) -> Order:
+        """What the answers so far tell."""
+        answers = self.desk.n_records(round)
+        now = self.latest.now()
+        past = tuple((row.round, row.version) for row in now.history(round))
+        arguments = {"round": round}
+        more = {"store": self.settings.store, "saved": self.settings.save}
+        return Order("gold_progress", f"What the gold of {round} tells", arguments, (answers, past), more)
 
     def _about_files(self) -> dict[str, Any]:
         return {"store": self.settings.store, "most": self.settings.most_unpacked}

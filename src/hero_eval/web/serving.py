@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 BACKLOG = 128
-NEEDED = ("fastapi", "uvicorn", "python_multipart", "deltalake", "jinja2", "altair", "vl_convert")
+NEEDED = ("fastapi", "uvicorn", "python_multipart", "deltalake", "jinja2", "altair", "vl_convert", "markdown_it")
 
 
 def bound(settings: Settings) -> socket.socket:

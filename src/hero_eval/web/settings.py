@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -38,6 +39,10 @@ class Settings:
     """Where people find the page if a proxy stands before it."""
     proxies: tuple[str, ...] = ()
     """Addresses of proxies whose word is taken on who asks, and over http or https."""
+    gold_token: str | None = None
+    """Who shows this one may give gold and see nothing else."""
+    images: str | None = None
+    """The folder of the pictures that items name; None: no pictures are shown."""
 
     @property
     def is_loopback(self) -> bool:
@@ -90,6 +95,7 @@ def checked(settings: Settings) -> Settings:
             f"the token has {len(token)} characters. It needs {SHORTEST_TOKEN} or more, all plain ASCII, for example "
             "what `openssl rand -hex 16` prints.",
         )
+    _check_gold(settings)
     if settings.max_upload < 1:
         raise wrong("E201", f"--max-upload is {settings.max_upload / MEGABYTE:g}. It is a number of megabytes above 0")
     if settings.processes < 1:
@@ -103,6 +109,22 @@ def checked(settings: Settings) -> Settings:
     if not settings.seconds > 0:
         raise wrong("E201", f"--max-seconds is {settings.seconds:g}. It is a number of seconds above 0")
     return settings
+
+
+def _check_gold(settings: Settings) -> None:
+    """E501 for a token of experts that keeps nobody out, E201 for a folder that is not there."""
+    token = settings.gold_token
+    if token is not None:
+        if settings.token is None:
+            raise wrong("E501", "--gold-token is for experts alone, so the other pages need a --token (HERO_TOKEN)")
+        if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or token == settings.token:
+            raise wrong(
+                "E501",
+                f"--gold-token has {len(token)} characters. It needs {SHORTEST_TOKEN} or more, all plain ASCII, and is "
+                "not the --token.",
+            )
+    if settings.images is not None and not os.path.isdir(settings.images):
+        raise wrong("E201", f"--images is {settings.images!r}, which is no folder")
 
 
 def _check_address(settings: Settings) -> None:

@@ -1,0 +1,154 @@
+"""What the working process does for experts: draw a queue, make answers gold, and say what they have done so far."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import hero_eval as hero
+from hero_eval import phrasing
+from hero_eval.classes import common_classes
+from hero_eval.documents import plain
+from hero_eval.errors import HeroError, wrong
+from hero_eval.round import Round
+from hero_eval.store.estimates import asked_of, make, save
+from hero_eval.store.folding import fold_answers
+from hero_eval.store.gold_records import ExpertQueue, read_queues, read_records, write_queue
+from hero_eval.targets.win_rate import _sides as win_sides
+from hero_eval.web.item_view import LONGEST_TEXT
+from hero_eval.web.jobs import Result, findings_document, steps, told_of
+from hero_eval.web.process import Tell
+
+MOST_CONTENTS = 30_000_000
+"""Characters of all that a queue shows."""
+
+
+def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], expert: str | None, number: int) -> Result:
+    """Draw items for experts, and keep the queue; `number` tells it from those drawn before with the same words."""
+    opened = hero.open_store(store)
+    tell("Reading the round and its history", 0, 0)
+    fold_answers(opened, round)
+    current, history = opened.round(round), opened.history(round)
+    classes = list(asked["classes"]) or list(common_classes([current, *history]))
+    tell("Choosing items", 0, 0)
+    seed = int(asked["seed"]) + number
+    drawn, probability = chosen_items(current, history, int(asked["count"]), seed, str(asked["way"]))
+    rng = np.random.default_rng([seed, 2])
+    order = [drawn[place] for place in rng.permutation(len(drawn))]
+    n_twice = int(np.ceil(float(asked["twice"]) * len(order))) if asked["twice"] else 0
+    twice = [order[place] for place in sorted(rng.permutation(len(order))[:n_twice])]
+    options = {
+        "classes": classes,
+        "columns": dict(asked["columns"]),
+        "names": dict(asked["names"]),
+        "question": asked["question"],
+        "sides": _sides(classes, asked["columns"]),
+    }
+    queue = ExpertQueue(
+        queue=uuid.uuid4().hex[:16],
+        round=round,
+        way=str(asked["way"]),
+        seed=seed,
+        drawn=tuple(order),
+        twice=tuple(twice),
+        items=tuple(str(one) for one in current.item_ids),
+        probability=tuple(float(one) for one in probability),
+        options=options,
+        contents=_contents(current, order, list(asked["columns"])),
+        expert=expert,
+    )
+    write_queue(opened.place, queue)
+    return Result({"round": round, "queue": queue.queue, "items": len(order), "twice": len(twice), "way": queue.way})
+
+
+def chosen_items(
+    current: Round, history: Sequence[Round], count: int, seed: int, way: str
+) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float64]]]:
+    """The items, and for each item of the round how probable it was to be among them; E527 if all have gold."""
+    bare = np.flatnonzero(current.gold < 0)
+    if not len(bare):
+        raise wrong("E527", f"every item of round {current.name!r} has gold already: {current.n_gold} items")
+    size = min(count, len(bare))
+    if way == "routed" and hasattr(hero, "choose_gold"):
+        queue = hero.choose_gold(current, list(history) or None, count=size, seed=seed)
+        known = dict(zip(map(str, queue.draws[0].ids), queue.draws[0].now, strict=True))
+        return list(queue.items), np.array([known[str(item)] for item in current.item_ids], np.float64)
+    rng = np.random.default_rng([seed, 1])
+    picked = np.sort(rng.permutation(bare)[:size])
+    return [str(current.item_ids[place]) for place in picked], np.full(current.n_items, size / len(bare))
+
+
+def _sides(classes: Sequence[str], columns: Mapping[str, str]) -> dict[str, Any] | None:
+    """The two columns that are compared, and the classes that say which is better."""
+    shown = {kind: name for name, kind in columns.items() if kind in ("side A", "side B")}
+    if not shown:
+        return None
+    wins, loses, _ = win_sides(classes, None, None, None)
+    return {"columns": [shown["side A"], shown["side B"]], "classes": [wins, loses]}
+
+
+def _contents(current: Round, items: Sequence[str], columns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What is shown of each item; E527 if it is too much to keep."""
+    place = {str(item): at for at, item in enumerate(current.item_ids)}
+    known = {name: current.texts(name) for name in columns}
+    found = {item: {name: texts[place[item]][: 2 * LONGEST_TEXT] for name, texts in known.items()} for item in items}
+    size = sum(len(text) for of in found.values() for text in of.values())
+    if size > MOST_CONTENTS:
+        raise wrong("E527", f"the items hold {size:,} characters; a queue keeps {MOST_CONTENTS:,} at most")
+    return found
+
+
+# How far it is
+
+
+def gold_progress(tell: Tell, store: str, round: str, saved: bool = True) -> Result:
+    """Make answers gold, estimate, and say in words what is known now and what ten more answers would do."""
+    opened = hero.open_store(store)
+    tell("Making answers gold", 0, 0)
+    n_records = len(read_records(opened.place, round))
+    folded = fold_answers(opened, round)
+    queues = read_queues(opened.place, round)
+    command = "winrate" if queues and queues[-1].options.get("sides") else "estimate"
+    tell("Estimating", 0, 0)
+    document: dict[str, Any] = {
+        "round": round,
+        "gold": folded.entry.gold,
+        "records": n_records,
+        "from_page": folded.gold,
+        "findings": findings_document(told_of(folded.findings)),
+    }
+    try:
+        recorded = make(opened, asked_of(command, round, {}), steps(tell, "Learning from history"))
+    except HeroError as error:
+        said = {"value": None, "low": None, "high": None, "level": 0.95, "answer": str(error.problems[0].message)}
+        return Result(dict(plain({**document, **said, "expected": "", "estimate": None})))
+    if saved:
+        _save(opened, recorded)
+    estimate = recorded.result
+    low, high = estimate.interval()
+    said = {
+        "value": estimate.value,
+        "low": low,
+        "high": high,
+        "level": estimate.level,
+        "answer": phrasing.headline(estimate),
+        "expected": expected_of_ten(opened, round, estimate),
+        "estimate": recorded.estimate if saved else None,
+    }
+    document["findings"] += findings_document(told_of([one for one in estimate.findings if one.doubts_interval]))
+    return Result(dict(plain({**document, **said})))
+
+
+def expected_of_ten(store: hero.Store, round: str, estimate: hero.Estimate) -> str:  # noqa: ARG001
+    """What ten more answers are expected to do to the interval."""
+    return ""
+
+
+def _save(store: hero.Store, recorded: Any) -> None:
+    try:
+        save(store, recorded)
+    except HeroError:  # a store that may not be written is still worth reading
+        return
