@@ -103,9 +103,6 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F802": ("note", "for some judges it was not said which model and prompt they are"),
     "F803": ("note", "items on which experts differ have no gold"),
     "F804": ("warning", "a round has no date"),
-    "F802": ("note", "who a judge is was not always said"),
-    "F803": ("note", "experts who differ gave no gold"),
-    "F804": ("warning", "the date of a round is not known"),
     # gold that experts give on the page
     "F805": ("warning", "experts skipped many items"),
     "F806": ("warning", "experts contradict each other, or themselves"),

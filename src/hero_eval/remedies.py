@@ -190,7 +190,6 @@ FINDINGS: Mapping[str, str] = {
     "F803": "Nothing; or let the experts agree on these items.",
     "F804": "Give the date: `hero add --round NAME --date 2026-11-09`. Or choose the past rounds yourself when you "
     "estimate: `--history ROUND`.",
-    "F804": "Say it: `hero add --round NAME --date 2026-11-09`; or name the past rounds: `--history`.",
     "F805": "Read the reasons, and have somebody answer the skipped items; or make the question one that fits them.",
     "F806": "Let the experts talk about the items on which they differ, and write down what the question means.",
     "F807": "Nothing, if they are items like the others; else draw a new queue.",

@@ -410,7 +410,7 @@ class Kernel:
             )
 
         run_chunks(work, len(own))
-        sums = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
+        sums: Floats = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
         return sums.reshape(*self._shape, 3)
 
     def carry(self, cell_values: Floats, offset: float, row_factors: Floats) -> tuple[Floats, float]:
