@@ -27,6 +27,7 @@ EXAMPLE = Path(hero_eval.__file__).parent / "examples" / "defect"
 make_pictures = load_script(TOOLS, "make_pictures")
 make_reference = load_script(TOOLS, "make_reference")
 make_results = load_script(TOOLS, "make_results")
+make_terminal = load_script(TOOLS, "make_terminal")
 markers = load_script(TOOLS, "markers")
 measure_limits = load_script(TOOLS, "measure_limits")
 run_blocks = load_script(TOOLS, "run_blocks")
@@ -113,6 +114,17 @@ def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, 
 def test_pictures_show_the_numbers_of_today(name: str) -> None:
     """A page would show a picture of results that the code no longer gives."""
     assert make_pictures.is_fresh(name), "bring it up to date: python tools/make_pictures.py"
+
+
+@pytest.mark.slow
+@pytest.mark.numbers
+def test_the_recorded_terminal_shows_what_the_command_prints() -> None:
+    """The first thing that a reader sees would be the answer of another version."""
+    assert make_terminal.is_fresh(), "bring it up to date: python tools/make_terminal.py"
+    picture = make_terminal.PICTURE.read_text(encoding="utf-8")
+    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
+    for line in make_terminal.PICTURE.with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+        assert len(line) <= 80
 
 
 @pytest.mark.slow
