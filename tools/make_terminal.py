@@ -2,8 +2,8 @@
 
     python tools/make_terminal.py
 
-The table is drawn with a seed: three judges, a column each, and an expert who answered some rows. The command is run for
-real, at 80 columns, and what it prints becomes docs/pictures/terminal.svg, which loads nothing from anywhere.
+The table is drawn with a seed: three judges, a column each, and an expert who answered some rows. The command is run
+for real, at 80 columns, and what it prints becomes docs/pictures/terminal.svg, which loads nothing from anywhere.
 """
 
 from __future__ import annotations
