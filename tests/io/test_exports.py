@@ -18,7 +18,8 @@ import pytest
 from repository import EXPORTS
 
 import hero_eval as hero
-from hero_eval.io.exports.imports import TOOLS, Export, read_export
+from hero_eval.io.exports.imports import Export, read_export
+from hero_eval.io.exports.tool_names import TOOLS
 
 BOTH = ("correctness", "correctness-judge")
 ANN, BOB = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))

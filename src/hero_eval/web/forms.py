@@ -13,7 +13,7 @@ from python_multipart.exceptions import FormParserError
 from starlette.datastructures import FormData
 
 from hero_eval.errors import wrong
-from hero_eval.io.exports.imports import TOOLS
+from hero_eval.io.exports.tool_names import TOOLS
 from hero_eval.name_lists import mapping, names
 
 NAMES = ("round", "question", "model", "date", "tool", "positive", "gold_source")

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from hero_eval.errors import HeroError, wrong
-from hero_eval.io.exports.imports import TOOLS
+from hero_eval.io.exports.tool_names import TOOLS
 from hero_eval.name_lists import joined
 from hero_eval.web import api
 from hero_eval.web.forms import about_from, bounded_form
