@@ -324,7 +324,7 @@ def test_repeats_are_dropped_and_noted(engine: str, tmp_path: Path) -> None:
     whole = write_tables(tmp_path / "whole", tables)
     tables["labels"] += tables["labels"][1:40]
     twice = write_tables(tmp_path / "twice", tables)
-    one, other = (read_on(engine, path) for path in (whole, twice))
+    one, other = read_on("memory", whole), read_on(engine, twice)
     assert as_counter(source_of(one).tally()) == as_counter(source_of(other).tally())
     assert [note.code for note in other.notes] == ["F101"]
     assert other.notes[0].data["count"] == 39
