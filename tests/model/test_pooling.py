@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from make_rounds import Array, codes, finding, round_of
+from repository import BENCHMARKS, load_script
 
 import hero_eval as hero
 from hero_eval.model.hero3.unseen_classes import unseen_classes
@@ -163,3 +164,22 @@ def hero_fit(past: Round, now: Round) -> object:
     from hero_eval.estimation.options import Options
 
     return ask([now], past, Options("hero3")).fits[0].levels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("labels", "golds"), [(1, 300), (3, 30), (3, 300)])
+def test_a_crowd_of_labelers_who_are_alike_is_one_labeler(labels: int, golds: int) -> None:
+    """Hundreds of labelers' own numbers would move the rate, or their errors be missing from its interval.
+
+    The twin knows that all labelers are one: its maximum of the likelihood and Wald's interval are the best there is,
+    and cover .948 to .958 (`benchmarks/thin_labelers.py`, B = 20,000).
+    """
+    thin = load_script(BENCHMARKS, "thin_labelers")
+    cell = thin.Cell(300, labels, golds, 0.0)
+    rng = np.random.default_rng([5, labels, golds])
+    right = np.full((300, 2), thin.RIGHT)
+    past, current = thin.draw_round(rng, cell, right, golds), thin.draw_round(rng, cell, right, 0)
+    found = hero.estimate_rate(current.round("now"), past.round("past"), method="hero3")
+    value, low, high = (float(one[0]) for one in thin.one_labeler.estimate(thin.counted(past, current)))
+    assert found.value == pytest.approx(value, abs=0.004)
+    assert found.interval() == pytest.approx((low, high), abs=0.008)
