@@ -11,7 +11,8 @@ import typer
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
-from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
+from hero_eval.cli.exit_codes import output_failed, say
+from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
 from hero_eval.cli.store_main import store_app
 
@@ -448,6 +449,7 @@ def run() -> None:
     try:
         app(prog_name="hero")
     except KeyboardInterrupt:
+        say(MESSAGE)
         sys.exit(INTERRUPTED)
     except OSError as error:  # help is written before a command is run
         sys.exit(output_failed(error))
