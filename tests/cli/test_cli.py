@@ -585,7 +585,7 @@ def test_bugs_are_not_hidden(world: World, monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(result.exception, ZeroDivisionError)
 
 
-def test_an_interrupt_is_quiet(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_one_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control-C would be answered by a page of traceback."""
 
     def interrupt(*_: Any, **__: Any) -> None:
@@ -594,7 +594,7 @@ def test_an_interrupt_is_quiet(world: World, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(actions, "estimate", interrupt)
     result = runner.invoke(app, ["estimate", world["current"]])
     assert result.exit_code == 130
-    assert result.output == ""
+    assert (result.stdout, result.stderr) == ("", "Interrupted.\n")
 
 
 # Looks

@@ -11,6 +11,7 @@ from engine_rounds import read_on, write
 from make_rounds import Tables
 
 import hero_eval as hero
+from hero_eval.counting.duckdb import DuckSession
 from hero_eval.estimation import select
 
 pytestmark = pytest.mark.numbers
@@ -89,3 +90,9 @@ def test_covariates_of_counts_are_said(tmp_path: Path) -> None:
     found = hero.estimate_rate(here, past, covariates=["x"])
     assert found.method == "hero2"
     assert any(one.code == "F313" and "covariates" in one.message for one in found.findings)
+
+
+def test_duckdb_draws_no_bar() -> None:
+    """After two seconds its bar would stand in front of the JSON that a program reads."""
+    shown = DuckSession().query("SELECT current_setting('enable_progress_bar') AS bar")
+    assert shown["bar"].to_pylist() == [False]

@@ -14,10 +14,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
 from hero_eval.errors import HeroError, wrong
 from hero_eval.phrasing import printable
 
-INTERRUPTED = 130
 READER_GONE = 141
 """What a shell reports of a program whose reader closed the pipe."""
 
@@ -45,6 +45,7 @@ def with_exit_codes() -> Iterator[None]:
         report(error)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
+        say(MESSAGE)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         _stop_writing()

@@ -11,8 +11,9 @@ import typer
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
-from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
+from hero_eval.cli.exit_codes import output_failed, say
 from hero_eval.cli.gold_main import gold_app
+from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
 from hero_eval.cli.items_main import items_app
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
 from hero_eval.cli.ranking_main import ranking_app
@@ -454,6 +455,7 @@ def run() -> None:
     try:
         app(prog_name="hero")
     except KeyboardInterrupt:
+        say(MESSAGE)
         sys.exit(INTERRUPTED)
     except OSError as error:  # help is written before a command is run
         sys.exit(output_failed(error))

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from hero_eval.cli.interrupts import answering_interrupts
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -52,7 +54,12 @@ def watched() -> bool:
 
 @contextmanager
 def activity() -> Iterator[Activity]:
-    """A spinner on stderr that appears after a moment and leaves no trace."""
+    """A spinner on stderr that appears after a moment and leaves no trace; Ctrl-C is answered meanwhile."""
+    with answering_interrupts():
+        yield from _activity()
+
+
+def _activity() -> Iterator[Activity]:
     if not watched():
         yield Activity()
         return
@@ -76,7 +83,12 @@ def activity() -> Iterator[Activity]:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar fed with (done, total)."""
+    """A progress bar fed with (done, total); Ctrl-C is answered meanwhile."""
+    with answering_interrupts():
+        yield from _bar(what)
+
+
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
     if not watched():
         yield lambda _done, _total: None
         return

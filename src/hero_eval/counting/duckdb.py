@@ -27,6 +27,7 @@ class DuckSession:
         self._errors = duckdb.Error
         self._connection.execute(f"SET temp_directory = '{_text(spill)}'")
         self._connection.execute("SET preserve_insertion_order = false")
+        self._connection.execute("SET enable_progress_bar = false")  # it would be drawn into what a command prints
         self._connection.execute(f"SET threads = {threads or os.cpu_count() or 1}")
         if memory_limit is not None:
             try:

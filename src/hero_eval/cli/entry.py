@@ -1,0 +1,22 @@
+"""The console script: it loads the commands, and answers Ctrl-C while they are loading, too."""
+
+from __future__ import annotations
+
+import sys
+
+from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
+
+
+def run() -> None:
+    """Run the command line."""
+    try:
+        from hero_eval.cli.main import run as commands  # what takes a quarter of a second to load
+
+        commands()
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{MESSAGE}\n")
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    run()
