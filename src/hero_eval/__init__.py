@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
     from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.plan import Plan, plan
     from hero_eval.targets.ranking import Ranking, rank
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
@@ -47,6 +48,7 @@ _HOMES = {
     "ItemCalibration": "targets.item_calibration",
     "Moderation": "targets.moderation",
     "Ranking": "targets.ranking",
+    "Plan": "targets.plan",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",
@@ -63,6 +65,7 @@ _HOMES = {
     "item_calibration": "targets.item_calibration",
     "open_store": "store.store",
     "rank": "targets.ranking",
+    "plan": "targets.plan",
     "read_round": "read",
     "save_counts": "counting.tally_files",
 }
@@ -80,6 +83,7 @@ __all__ = [
     "InputError",
     "ItemCalibration",
     "Moderation",
+    "Plan",
     "Ranking",
     "Reliability",
     "Round",
@@ -97,6 +101,7 @@ __all__ = [
     "fit_reliability",
     "item_calibration",
     "open_store",
+    "plan",
     "rank",
     "read_round",
     "save_counts",

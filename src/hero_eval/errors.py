@@ -66,6 +66,8 @@ CATALOGUE: dict[str, str] = {
     "E234": "a model is compared with itself",
     "E235": "a model that is named has no votes",
     "E220": "there are too few items to draw from",
+    "E221": "nothing says what to plan for",
+    "E222": "a forecast is not to be had",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

@@ -56,6 +56,8 @@ ERRORS: Mapping[str, str] = {
     "E213": "Free some space where the output goes, or send it elsewhere.",
     "E214": "Use `hero3`, `hero1`, `hero2` or `gold_proportion` on rounds in memory, or make labels 0 and 1 yourself.",
     "E220": "Ask for fewer items, or label more; give every item a value of the column `by`.",
+    "E221": "Name one: `width=`, `budget=` with `costs=`, or `detect=`.",
+    "E222": "Ask for fewer labelers, or plan before any data: `hero plan --items N --labelers J`.",
     "E230": "Give two or more rounds, each with a name of its own.",
     "E231": "Name each model's round once.",
     "E232": "Have votes on pairs that connect the groups the message names, or rank each group by itself.",
