@@ -16,23 +16,28 @@ if TYPE_CHECKING:
     from hero_eval.gates import Gate
     from hero_eval.labelers.fitting import fit_reliability
     from hero_eval.labelers.reliability import Reliability
-    from hero_eval.read import read_round
+    from hero_eval.read import read_round, read_votes
     from hero_eval.round import Round
     from hero_eval.store.past_rounds import History
     from hero_eval.store.store import Store, create_store, open_store
+    from hero_eval.targets.arena import rank_votes
     from hero_eval.targets.backtest import Backtest, backtest
+    from hero_eval.targets.battles import Battle
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
     from hero_eval.targets.grouped import GroupedEstimates
+    from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.ranking import Ranking, rank
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
+    from hero_eval.votes import Votes
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Backtest": "targets.backtest",
+    "Battle": "targets.battles",
     "Comparison": "targets.comparison",
     "Estimate": "estimate",
     "Finding": "findings",
@@ -41,12 +46,14 @@ _HOMES = {
     "HeroError": "errors",
     "History": "store.past_rounds",
     "InputError": "errors",
+    "Leaderboard": "targets.leaderboard",
     "Moderation": "targets.moderation",
     "Ranking": "targets.ranking",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",
     "SupportError": "errors",
+    "Votes": "votes",
     "backtest": "targets.backtest",
     "compare_methods": "targets.comparison",
     "create_store": "store.store",
@@ -57,12 +64,15 @@ _HOMES = {
     "fit_reliability": "labelers.fitting",
     "open_store": "store.store",
     "rank": "targets.ranking",
+    "rank_votes": "targets.arena",
     "read_round": "read",
+    "read_votes": "read",
     "save_counts": "counting.tally_files",
 }
 
 __all__ = [
     "Backtest",
+    "Battle",
     "Comparison",
     "Estimate",
     "Finding",
@@ -71,12 +81,14 @@ __all__ = [
     "HeroError",
     "History",
     "InputError",
+    "Leaderboard",
     "Moderation",
     "Ranking",
     "Reliability",
     "Round",
     "Store",
     "SupportError",
+    "Votes",
     "__version__",
     "backtest",
     "compare_methods",
@@ -88,7 +100,9 @@ __all__ = [
     "fit_reliability",
     "open_store",
     "rank",
+    "rank_votes",
     "read_round",
+    "read_votes",
     "save_counts",
 ]
 
