@@ -38,6 +38,7 @@ SAYS = {
     "counting": "rounds become patterns",
     "score_scale": "scores of all rounds, cut into the same bins",
     "round": "labels, gold and items",
+    "votes": "side-by-side votes, counted",
     "io": "files and frames become arrays",
     "model": "mathematics on arrays",
     "escaping": "Markdown that a name cannot break out of",

@@ -16,26 +16,31 @@ if TYPE_CHECKING:
     from hero_eval.gates import Gate
     from hero_eval.labelers.fitting import fit_reliability
     from hero_eval.labelers.reliability import Reliability
-    from hero_eval.read import read_round
+    from hero_eval.read import read_round, read_votes
     from hero_eval.round import Round
     from hero_eval.store.past_rounds import History
     from hero_eval.store.store import Store, create_store, open_store
+    from hero_eval.targets.arena import rank_votes
     from hero_eval.targets.backtest import Backtest, backtest
+    from hero_eval.targets.battles import Battle
     from hero_eval.targets.comparison import Comparison, compare_methods
     from hero_eval.targets.difference import estimate_difference
     from hero_eval.targets.gold_queue import GoldQueue, choose_gold
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
+    from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.plan import Plan, plan
     from hero_eval.targets.ranking import Ranking, rank
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
+    from hero_eval.votes import Votes
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Backtest": "targets.backtest",
+    "Battle": "targets.battles",
     "Comparison": "targets.comparison",
     "Estimate": "estimate",
     "Finding": "findings",
@@ -46,6 +51,7 @@ _HOMES = {
     "History": "store.past_rounds",
     "InputError": "errors",
     "ItemCalibration": "targets.item_calibration",
+    "Leaderboard": "targets.leaderboard",
     "Moderation": "targets.moderation",
     "Ranking": "targets.ranking",
     "Plan": "targets.plan",
@@ -53,6 +59,7 @@ _HOMES = {
     "Round": "round",
     "Store": "store.store",
     "SupportError": "errors",
+    "Votes": "votes",
     "backtest": "targets.backtest",
     "choose_gold": "targets.gold_queue",
     "compare_methods": "targets.comparison",
@@ -66,12 +73,15 @@ _HOMES = {
     "open_store": "store.store",
     "rank": "targets.ranking",
     "plan": "targets.plan",
+    "rank_votes": "targets.arena",
     "read_round": "read",
+    "read_votes": "read",
     "save_counts": "counting.tally_files",
 }
 
 __all__ = [
     "Backtest",
+    "Battle",
     "Comparison",
     "Estimate",
     "Finding",
@@ -82,6 +92,7 @@ __all__ = [
     "History",
     "InputError",
     "ItemCalibration",
+    "Leaderboard",
     "Moderation",
     "Plan",
     "Ranking",
@@ -89,6 +100,7 @@ __all__ = [
     "Round",
     "Store",
     "SupportError",
+    "Votes",
     "__version__",
     "backtest",
     "choose_gold",
@@ -103,7 +115,9 @@ __all__ = [
     "open_store",
     "plan",
     "rank",
+    "rank_votes",
     "read_round",
+    "read_votes",
     "save_counts",
 ]
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hero_eval.findings import Finding
     from hero_eval.targets.backtest import Backtest
     from hero_eval.targets.item_calibration import ItemCalibration
+    from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.ranking import Ranking
 
 UNKNOWN = "–"
@@ -256,6 +257,22 @@ def ranking(result: Ranking) -> str:
         return f"At this level the data cannot tell which of {count(len(models), 'model')} has {which}."
     of = count(len(models), "model")
     return f"{join(could, 'or')} has {which} of {of} ({level} sure); which of them cannot be told."
+
+
+def leaderboard(result: Leaderboard) -> str:
+    """Which model is strongest, or which could be."""
+    could = [model for model in result.order if result.rank_interval(model)[0] == 1]
+    of, level = count(len(result), "model"), percent(result.level)
+    if result.doubts:
+        return (
+            f"{result.order[0]} is first of {of} here, but whether it is best is undecided: the intervals are in doubt "
+            f"({codes(result.doubts)})."
+        )
+    if len(could) == 1:
+        return f"{could[0]} is the best of {of} ({level} sure)."
+    if len(could) == len(result):
+        return f"At this level the votes cannot tell which of {of} is best."
+    return f"{join(could, 'or')} is the best of {of} ({level} sure); which of them cannot be told."
 
 
 def moderation(prevalence: Estimate, precision: Estimate, recall: Estimate) -> str:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from hero_eval.errors import wrong
+from hero_eval.errors import InputError, wrong
 from hero_eval.io.exports.imports import refuse_export
-from hero_eval.io.files import find_files, header_of, is_counts, is_for_engines, name_of, read_files, rows_of
+from hero_eval.io.files import beside, find_files, header_of, is_counts, is_for_engines, name_of, read_files, rows_of
 from hero_eval.io.items import LABELER_PREFIX
 from hero_eval.io.places import at_hand
 from hero_eval.io.read_options import ReadOptions, make_options
@@ -22,6 +22,7 @@ from hero_eval.round import Round
 if TYPE_CHECKING:
     from hero_eval.counting.engine import Session
     from hero_eval.counting.large_round import LargeRound
+    from hero_eval.votes import Votes
 
 ENGINES = ("memory", "duckdb", "spark")
 LARGE_ROWS = 10_000_000
@@ -285,3 +286,76 @@ def _session(engine: str, memory_limit: str | None, spark: Any) -> Session:
     from hero_eval.counting.duckdb import DuckSession
 
     return DuckSession(memory_limit)
+
+
+def read_votes(
+    votes: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    map: Mapping[Any, Any] | None = None,
+    covariates: Sequence[str] | None = None,
+    name: str | None = None,
+    engine: str | None = None,
+    memory_limit: str | None = None,
+) -> Votes:
+    """Read side-by-side votes: of a dataframe, or of a file (Parquet, CSV, TSV, JSON Lines of an arena or MT-Bench).
+
+    Parameters
+    ----------
+    votes : dataframe or path-like
+        A table with the columns model_a (shown first), model_b, label (A, B, tie, both bad, or the name of the model
+        that won) and, where they are known, item, labeler and gold.
+    columns : mapping of str to str, optional
+        Our column names mapped to yours, such as ``{"label": "choice"}``. None: the columns have our names, or those
+        that arenas use (winner, judge, question_id).
+    map : mapping, optional
+        Answers, of labels and gold, that are to be read as others, such as ``{"left": "A"}``. None: as they are.
+    covariates : sequence of str, optional
+        Columns of the pair to hold equal, such as ``length``: a column of that name, or ``length_a`` and ``length_b``,
+        whose difference over their sum is taken. None: none.
+    name : str, optional
+        What messages call the votes. None: the name of the file.
+    engine : {"memory", "duckdb"}, optional
+        Who counts the votes. None: DuckDB for 10 million votes or 256 MB and more, else memory.
+    memory_limit : str, optional
+        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
+
+    Returns
+    -------
+    Votes
+        The votes, counted.
+
+    Raises
+    ------
+    InputError
+        With all problems of the table at once.
+    """
+    from hero_eval.io.exports.vote_exports import is_json_lines, votes_of_json
+    from hero_eval.votes import Votes, votes_in, votes_of
+
+    if isinstance(votes, Votes):
+        return votes
+    mapped = {str(old): str(new) for old, new in (map or {}).items()}
+    chosen = tuple(covariates or ())
+    if not isinstance(votes, str | os.PathLike):
+        return votes_of(votes, columns, mapped, chosen, name or "votes")
+    where = Path(votes).expanduser()
+    if engine is not None and engine not in ("memory", "duckdb"):
+        raise wrong("E201", f"engine is {engine!r}. Known for votes: 'memory', 'duckdb'")
+    called = name or name_of(where)
+    if is_json_lines(where):
+        return votes_in(votes_of_json(where), columns or {}, mapped, chosen, called)
+    tables, problems = find_files(_votes_file(where))
+    if memory_limit is not None or engine == "duckdb" or (engine is None and _by_size(tables, None) == "duckdb"):
+        from hero_eval.counting.vote_counts import count_votes
+
+        return count_votes(tables["labels"], columns or {}, mapped, chosen, called, memory_limit)
+    source = read_files(tables, problems)
+    if source.problems or source.labels is None:
+        raise InputError(source.problems)
+    return votes_in(source.labels, columns or {}, mapped, chosen, called)
+
+
+def _votes_file(where: Path) -> Path:
+    """The file of votes in a folder, or the file itself."""
+    return beside(where, "votes") or where

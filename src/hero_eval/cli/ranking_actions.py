@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from hero_eval.cli.actions import options_of
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.option_groups import Estimating
+from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
-from hero_eval.name_lists import names, split
+from hero_eval.name_lists import mapping, names, split
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,26 @@ class StoredModels:
     models: tuple[str, ...]
     since: str | None
     before: str | None
+
+
+@dataclass(frozen=True)
+class VoteReading:
+    """How tables of votes are read."""
+
+    column: list[str] | None
+    map: str | None
+    covariates: str | None
+    engine: str | None
+    memory_limit: str | None
+
+
+@dataclass(frozen=True)
+class NextBattles:
+    """Which pairs to ask for, if any."""
+
+    count: int | None
+    top: int | None
+    pair: str | None
 
 
 def rank(data: Data, how: Estimating, asked: Mapping[str, Any], csv: Path | None, *, as_json: bool) -> None:
@@ -104,3 +126,52 @@ def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
             writer.writerows(zip(*columns.values(), strict=True))
     except OSError as error:
         raise wrong("E213", f"{file} cannot be written: {error.strerror}.") from error
+
+
+def arena(
+    votes: Path,
+    history: Sequence[Path],
+    reading: VoteReading,
+    asked: Mapping[str, Any],
+    battles: NextBattles,
+    csv: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    problems = Problems()
+    columns = problems.attempt(lambda: mapping("--column is", reading.column or ()))
+    answers = problems.attempt(lambda: mapping("--map is", split("--map", reading.map) or ()) or None)
+    chosen = problems.attempt(lambda: names("--covariates", reading.covariates))
+    pair = problems.attempt(lambda: names("--pair", battles.pair))
+    if battles.count is None and (battles.top is not None or pair is not None):
+        problems.errors.append(wrong("E204", "--top and --pair say what --next is for: give --next N too"))
+    problems.raise_any()
+    common: dict[str, Any] = {"columns": columns, "map": answers}
+    with activity() as doing:
+        doing.say(f"Reading {votes}")
+        engine: dict[str, Any] = {"engine": reading.engine, "memory_limit": reading.memory_limit}
+        current = problems.attempt(lambda: hero.read_votes(votes, covariates=chosen, **common, **engine))
+        past = [problems.attempt(partial(_past_votes, path, common)) for path in history]
+        problems.raise_any()
+        doing.say("Ranking")
+        result = hero.rank_votes(current, [one for one in past if one is not None], progress=doing.step, **asked)
+        wanted = None
+        if battles.count is not None:
+            wanted = result.next_battles(battles.count, top=battles.top, pair=pair)
+    if csv is not None:
+        write_csv(result.columns(), csv)
+    if as_json:
+        listed = {"next_battles": [asdict(one) for one in wanted]} if wanted is not None else {}
+        show_json(result.to_dict() | listed)
+        return
+    tail = [Line(f"Table: {csv}", whole=True)] if csv is not None else []
+    show([*ranking_views.leaderboard(result, wanted), *tail])
+
+
+def _past_votes(path: Path, common: Mapping[str, Any]) -> hero.Votes | hero.Round:
+    """A table of past votes; a folder with labels is a round."""
+    from hero_eval.io.files import beside
+
+    if beside(path, "labels") is not None:
+        return hero.read_round(path, columns=common["columns"], map=common["map"])
+    return hero.read_votes(path, **common)

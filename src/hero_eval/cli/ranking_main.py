@@ -46,6 +46,17 @@ RankedModels = Annotated[
     ),
 ]
 
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv",
+        metavar="FILE",
+        help="Also write the table to this file.",
+        rich_help_panel="Output",
+        show_default=False,
+    ),
+]
+
 
 @ranking_app.command(
     rich_help_panel=_PANEL,
@@ -74,16 +85,7 @@ def rank(
     before: kept.Before = None,
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            "--csv",
-            metavar="FILE",
-            help="Also write the table to this file.",
-            rich_help_panel="Output",
-            show_default=False,
-        ),
-    ] = None,
+    csv: Csv = None,
 ) -> None:
     """Several models by their rates, with the rank that each may have."""
     from hero_eval.cli import ranking_actions
@@ -98,3 +100,112 @@ def rank(
     else:
         chosen = ranking_actions.StoredModels(store, question, tuple(model or ()), since, before)
         ranking_actions.rank_stored(data, how, asked, chosen, csv, as_json=json)
+
+
+@ranking_app.command(
+    rich_help_panel=_PANEL,
+    epilog=(
+        "Examples:\n"
+        "  hero arena votes.parquet --history past-votes.csv\n"
+        "  hero arena votes.jsonl --next 200 --top 3\n"
+        "  hero arena votes.csv --covariates length --ties davidson"
+    ),
+)
+def arena(
+    votes: Annotated[
+        Path,
+        typer.Argument(
+            metavar="VOTES",
+            help="A table with model_a, model_b, label and, if known, item, labeler, gold; or an arena's JSON Lines.",
+            show_default=False,
+        ),
+    ],
+    history: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--history",
+            metavar="PATH",
+            help="Past votes with some gold, or a round whose answers are A, B and tie; may be repeated.",
+            rich_help_panel="How to read the data",
+            show_default=False,
+        ),
+    ] = None,
+    ties: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="half: a tie is half a vote for each; davidson: an outcome of its own.",
+            rich_help_panel="How to estimate",
+        ),
+    ] = "half",
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The model that win rates are against; without it the best one.",
+            rich_help_panel="How to estimate",
+            show_default=False,
+        ),
+    ] = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Columns of the pair to hold equal, such as length (or length_a and length_b).",
+            rich_help_panel="How to estimate",
+            show_default=False,
+        ),
+    ] = None,
+    level: given.Level = 0.95,
+    correction: Correction = "max-t",
+    next_: Annotated[
+        int | None,
+        typer.Option(
+            "--next",
+            min=1,
+            metavar="N",
+            help="Also say which pairs should have the next N votes.",
+            rich_help_panel="Next battles",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="With --next: what matters is who is among the best K.",
+            rich_help_panel="Next battles",
+            show_default=False,
+        ),
+    ] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="With --next: what matters is which of these two is better.",
+            rich_help_panel="Next battles",
+            show_default=False,
+        ),
+    ] = None,
+    column: given.Columns = None,
+    map: given.AnswerMap = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who counts the votes: memory or duckdb; without it duckdb for large files.",
+            rich_help_panel="How to read the data",
+            show_default=False,
+        ),
+    ] = None,
+    memory_limit: given.MemoryLimit = None,
+    json: given.AsJson = False,
+    csv: Csv = None,
+) -> None:
+    """Models by side-by-side votes, corrected for how each labeler errs."""
+    from hero_eval.cli import ranking_actions
+
+    reading = ranking_actions.VoteReading(column, map, covariates, engine, memory_limit)
+    asked = {"ties": ties, "reference": reference, "level": level, "correction": correction}
+    battles = ranking_actions.NextBattles(next_, top, pair)
+    ranking_actions.arena(votes, history or [], reading, asked, battles, csv, as_json=json)

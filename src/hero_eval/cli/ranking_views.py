@@ -11,6 +11,8 @@ from hero_eval.cli.bars import common_axis
 from hero_eval.cli.blocks import Column, Facts, Line, Page, Table, remarks
 
 if TYPE_CHECKING:
+    from hero_eval.targets.battles import Battle
+    from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.ranking import Ranking
 
 AXIS = 12
@@ -105,3 +107,96 @@ def pairs(result: Ranking) -> Table:
 
 def p_text(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def leaderboard(result: Leaderboard, battles: Sequence[Battle] | None = None) -> Page:
+    columns = result.columns()
+    level = phrasing.percent(result.level)
+    rows = [
+        [
+            rank_text(rank, low, high),
+            model,
+            f"{elo:.0f}",
+            f"{elo_low:.0f} to {elo_high:.0f}",
+            f"{100 * win:.0f}%",
+            chance(p_best),
+            f"{votes:,}",
+            group,
+        ]
+        for rank, low, high, model, elo, elo_low, elo_high, win, p_best, votes, group in zip(
+            *(
+                columns[name]
+                for name in (
+                    "rank",
+                    "rank_low",
+                    "rank_high",
+                    "model",
+                    "elo",
+                    "low",
+                    "high",
+                    "win_rate",
+                    "p_best",
+                    "votes",
+                    "group",
+                )
+            ),
+            strict=True,
+        )
+    ]
+    head = [
+        Column("rank", "left"),
+        Column("model", "left", cut=True),
+        Column("Elo"),
+        Column(f"{level} interval", "left"),
+        Column("wins"),
+        Column("best?"),
+        Column("votes"),
+        Column("group", "left"),
+    ]
+    said = (
+        f"Ranks in brackets and intervals hold together. wins: against {result.reference}, a tie half a win. best? is "
+        "the chance to be best; models that share a letter are not told apart."
+    )
+    facts = [
+        ("method", result.method),
+        ("votes", f"{result.n_votes:,} on {phrasing.count(result.n_items, 'item')}"),
+        ("gold", f"{result.n_gold:,} votes with gold" if result.n_gold else "none"),
+    ]
+    page: Page = [Line(phrasing.leaderboard(result), strong=True), Table(head, rows), Line(said)]
+    page += [] if battles is None else [_battles(battles)]
+    page += [_voters(result)] if result.labeler_rows else []
+    return [*page, Facts(facts), *remarks(result.findings)]
+
+
+def _battles(battles: Sequence[Battle]) -> Table:
+    return Table(
+        [Column("next battles", "left", cut=True), Column("votes")],
+        [[f"{one.model_a} against {one.model_b}", f"{one.votes:,}"] for one in battles[:MOST_PAIRS]],
+    )
+
+
+def _voters(result: Leaderboard) -> Table:
+    """Labelers who vote, those who are right least first."""
+    voting = [row for row in result.labeler_rows if row["votes"]]
+    voting.sort(key=lambda row: row["right_first"] + row["right_second"])
+    return Table(
+        [
+            Column("labeler", "left", cut=True),
+            Column("votes"),
+            Column("gold"),
+            Column("right, first better"),
+            Column("right, second better"),
+            Column("for the first"),
+        ],
+        [
+            [
+                row["labeler"],
+                f"{row['votes']:,}",
+                f"{row['gold']:,}",
+                f"{row['right_first']:.2f}",
+                f"{row['right_second']:.2f}",
+                f"{row['first_bias']:+.2f} ± {row['first_bias_se']:.2f}",
+            ]
+            for row in voting[:MOST_PAIRS]
+        ],
+    )

@@ -19,8 +19,10 @@ from hero_eval.targets.backtest import Backtest
 from hero_eval.targets.comparison import Comparison
 from hero_eval.targets.grouped import GroupedEstimates
 from hero_eval.targets.item_calibration import ItemCalibration
+from hero_eval.targets.leaderboard import Leaderboard
 from hero_eval.targets.moderation import Moderation
 from hero_eval.targets.ranking import Ranking
+from hero_eval.votes import Votes
 
 MOST_LABELERS = 30
 """Rows of the table of labelers: what one looks at in passing."""
@@ -135,6 +137,31 @@ def _ranking(result: Ranking) -> Page:
     }
 
 
+def _leaderboard(result: Leaderboard) -> Page:
+    columns = result.columns()
+    head = ("model", "Elo", "from", "to", "rank from", "rank to", "chance to be best", "wins", "group")
+    names = ("model", "elo", "low", "high", "rank_low", "rank_high", "p_best", "win_rate", "group")
+    return {
+        "title": "leaderboard",
+        "answer": phrasing.leaderboard(result),
+        "facts": [("method", result.method), ("votes", f"{result.n_votes:,}"), ("wins against", result.reference)],
+        "table": (head, list(zip(*(columns[name] for name in names), strict=True)), None),
+        "told": told_of(result.findings),
+    }
+
+
+def _votes(one: Votes) -> Page:
+    return {
+        "title": f"votes {one.name}",
+        "answer": f"{one.n_votes:,} votes on {phrasing.count(one.n_items, 'item')}, {one.n_gold:,} with gold",
+        "facts": [
+            (f"{len(one.models):,} models", listed(one.models)),
+            (f"{len(one.labelers):,} labelers", listed(one.labelers)),
+        ],
+        "told": told_of(one.notes),
+    }
+
+
 def _moderation(result: Moderation) -> Page:
     return {
         "title": "moderation",
@@ -210,6 +237,8 @@ _PAGES: dict[type, Callable[[Any], Page]] = {
     GroupedEstimates: _family,
     Moderation: _moderation,
     Ranking: _ranking,
+    Leaderboard: _leaderboard,
+    Votes: _votes,
     Backtest: _backtest,
     ItemCalibration: _calibration,
     Reliability: _reliability,

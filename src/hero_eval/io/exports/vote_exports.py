@@ -1,0 +1,83 @@
+"""JSON Lines of side-by-side votes: arenas (model_a, model_b, winner) and MT-Bench (people, or a model judge).
+
+A model judge of FastChat sees each pair in both orders (`g1_winner`, `g2_winner`): each is a vote of its own, in which
+the model that was shown first is model_a, so that its bias for a position can be told.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from hero_eval.errors import wrong
+from hero_eval.io.bridge import to_text_array
+from hero_eval.io.tables import InputTable
+
+_ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json")
+_NO_VOTE = ("error", "")
+
+
+def is_json_lines(path: Path) -> bool:
+    return path.is_file() and path.name.lower().endswith(_ENDINGS)
+
+
+def votes_of_json(path: Path) -> InputTable:
+    """The records of a file as a table of votes; E103 or E122 if it holds none."""
+    import pyarrow as pa
+
+    rows = [vote for number, record in enumerate(_records(path)) for vote in _votes(path, number, record)]
+    if not rows:
+        raise wrong("E122", f"{path} holds no votes: no record has model_a, model_b and winner.")
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    columns = {
+        name: to_text_array([None if row.get(name) is None else str(row[name]) for row in rows]) for name in names
+    }
+    return InputTable(str(path), pa.table(columns), "files")
+
+
+def _records(path: Path) -> list[Any]:
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw).decode("utf-8")
+        if text.lstrip().startswith("["):
+            found = json.loads(text)
+            return list(found)
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise wrong("E103", f"{path} cannot be read as JSON: {error}. Write it again; it may be damaged.") from error
+
+
+def _votes(path: Path, number: int, record: Any) -> list[dict[str, Any]]:
+    if not isinstance(record, dict):
+        raise wrong("E103", f"{path} holds a {type(record).__name__} in record {number + 1}, not an object.")
+    judge = record.get("judge", record.get("labeler"))
+    question = record.get("question_id", record.get("item"))
+    turn = record.get("turn")
+    by = {
+        "item": None if question is None else f"{question}" + (f"/{turn}" if turn is not None else ""),
+        "labeler": "/".join(map(str, judge)) if isinstance(judge, list) else judge,
+    }
+    by = {key: value for key, value in by.items() if value is not None}
+    numbers = {
+        key: value
+        for key, value in record.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and key.endswith(("_a", "_b"))
+    }
+    if "g1_winner" in record:
+        one, two = record.get("model_1"), record.get("model_2")
+        turned = {"model_1": "model_b", "model_2": "model_a"}
+        return [
+            {**by, "model_a": a, "model_b": b, "label": label}
+            for a, b, label in (
+                (one, two, {"model_1": "A", "model_2": "B"}.get(record["g1_winner"], record["g1_winner"])),
+                (two, one, turned.get(record.get("g2_winner", ""), record.get("g2_winner"))),
+            )
+            if label not in (*_NO_VOTE, None)
+        ]
+    label = record.get("winner", record.get("label"))
+    if label in (*_NO_VOTE, None) or "model_a" not in record:
+        return []
+    gold = {"gold": record["gold"]} if record.get("gold") is not None else {}
+    return [{**by, **numbers, **gold, "model_a": record["model_a"], "model_b": record.get("model_b"), "label": label}]
