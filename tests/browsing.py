@@ -69,9 +69,13 @@ def look_as(browser: Any, width: int = 1000, scheme: str = "light") -> None:
 
 
 def asked_for(browser: Any) -> set[str]:
-    """The addresses that were asked since the last look."""
+    """The addresses that were asked since the last look, without files of the browser's own pages.
+
+    On a busy machine its start page may still be loading.
+    """
     events = (json.loads(row["message"])["message"] for row in browser.get_log("performance"))
-    return {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
+    asked = {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
+    return {url for url in asked if not url.startswith("chrome")}
 
 
 COLORS = ("color-contrast", "link-in-text-block")

@@ -37,8 +37,8 @@ def site(built_site: Path) -> Iterator[str]:
 def show(browser: Any, address: str, width: int = 1300, scheme: str = "light") -> None:
     """As a reader sees it who comes for the first time: the site remembers who chose light or dark."""
     look_as(browser, width, scheme)
-    origin = address.rpartition("/")[0]
-    browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+    browser.get(address)
+    browser.execute_script("localStorage.clear()")
     browser.get(address)
 
 

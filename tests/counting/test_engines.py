@@ -138,7 +138,7 @@ def test_estimates_are_those_of_memory(engine: str, method: str, covariates: lis
 def test_what_needs_single_items_says_so(method: str, opened: Opened) -> None:
     """A method that no engine can run would give another number there, or a Python error."""
     with pytest.raises(InputError, match=f"E211 {method} needs items one by one"):
-        hero.estimate_rate(opened("duckdb", "history"), opened("duckdb", "history"), method=method)
+        hero.estimate_rate(opened("duckdb", "current"), opened("duckdb", "history"), method=method)
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 / 7])
