@@ -14,7 +14,9 @@ interval covers, each with its Monte Carlo error.
 A hundred draws tell a cover to two hundredths, and sixty once showed .85 where .945 is right. Without `--spread` there
 is an answer that knows all labelers to be one (`one_labeler.py`), which takes no time. How often it covers in the same
 draws (`cover one`) and in 20,000 others (`cover one, many`) tells what luck those draws had: `cover adjusted` is the
-default's with that taken off, and its Monte Carlo error that of the draws in which only one of the two covers.
+default's with that taken off, and its Monte Carlo error that of the draws in which only one of the two covers. `most
+apart` is how far the two values ever were from each other: with 1,000 labelers (47 draws a cell) .0002 with 3 and 10
+labels, .001 and .011 with one label and 300 and 30 golds. So the default covers as the one labeler does, .948 to .958.
 
 With one label an item and few golds, hero1 as it is can look better than methods that are right on average: every
 labeler fits its own few labels, which draws the rate towards the share of answers "1", and where sensitivity and
@@ -182,8 +184,15 @@ def play(job: Job) -> dict[str, tuple[float, float, float]]:
 def summary(cell: Cell, played: Sequence[dict[str, tuple[float, float, float]]], right: str) -> dict[str, object]:
     """One line of the table; `right` names the labelers' sensitivity and specificity."""
     errors = {name: np.array([one[name][0] - RATE for one in played]) for name in played[0]}
-    roots = {name: float(np.sqrt(np.nanmean(error**2))) for name, error in errors.items()}
-    best = min(root for name, root in roots.items() if name not in ("default", "one labeler"))
+    roots = {
+        name: float(np.sqrt(np.nanmean(error**2))) if np.isfinite(error).any() else np.nan
+        for name, error in errors.items()
+    }
+    ratios = []  # each in the draws in which the rival was asked
+    for name in ("hero1", "pooled hero1", "pooled gold"):
+        there = ~np.isnan(errors[name])
+        if there.any():
+            ratios.append(float(np.sqrt(np.mean(errors["default"][there] ** 2))) / roots[name])
     squares = errors["default"] ** 2
     ends = np.array([one["default"][1:] for one in played])
     covered = {
@@ -203,9 +212,10 @@ def summary(cell: Cell, played: Sequence[dict[str, tuple[float, float, float]]],
         "draws": len(played),
         **{f"rmse {name}": f"{root:.4f}" for name, root in roots.items()},
         "rmse_se": f"{squares.std() / np.sqrt(len(squares)) / (2 * roots['default']):.4f}",
-        "ratio": f"{roots['default'] / best:.2f}",
+        "ratio": f"{max(ratios):.2f}",
         "cover": f"{covers:.3f}",
         "cover_se": f"{np.sqrt(max(covers * (1 - covers), 0.0475) / len(played)):.3f}",
+        "most apart": f"{np.abs(errors['default'] - errors['one labeler']).max():.4f}",
         "width": f"{np.mean(ends[:, 1] - ends[:, 0]):.3f}",
         "cover hero1": f"{others:.3f}",
         **(adjusted(cell, covered["default"], covered["one labeler"]) if cell.spread == 0.0 and right != "all" else {}),
