@@ -34,7 +34,7 @@ CATALOGUE: dict[str, str] = {
     "E122": "the file holds nothing that can be imported",
     "E123": "a rare answer looks like a misspelling of another",
     "E124": "there are too many different answers for classes",
-    "E125": "gold has too many distinct numbers to be classes",
+    "E125": "gold is numbers, of more kinds than can be classes, and labels are not",
     "E126": "labels that should be scores are no numbers",
     "E127": "labels and gold share no answer",
     "E128": "nothing can be said of single items",
