@@ -66,7 +66,8 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
         for scale, freedom in priors:
             drift = drift_posterior(heights, between.drift.n_rounds, scale, freedom)
             moved = replace(fit, between=replace(between, drift=drift))
-            curve = drift_curve(question, moved, current, contrast, floor)
+            influence = question.influence(moved, current, contrast)
+            curve = drift_curve(question, moved, current, contrast, floor, influence)
             low, high = min(curve.quantile(0.025), value), max(curve.quantile(0.975), value)
             name = f"{scale:g} {freedom:g}"
             outcomes.append(Outcome(job, part.name, len(past), name, part.truth, value, low, high))

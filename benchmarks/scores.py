@@ -1,7 +1,7 @@
 """Scores instead of thresholds: what labels that are numbers tell, on real rounds and in a simulation.
 
-    HERO_DATA=... python benchmarks/scores.py real [--draws 10] [--settings SC PQ]
-    python benchmarks/scores.py simulation [--draws 200]
+    HERO_DATA=... python benchmarks/scores.py [--draws 10] [--settings SC PQ]
+    python benchmarks/scores.py --simulate [--draws 100] [--correlations 0 .5] [--gold .05 .10]
 
 Real rounds: imagenhub's judges give 0 to 10. Every round in turn is current with its gold hidden, the past rounds of
 its task show a tenth of theirs, drawn as in `real_rounds.py`; hero3 from the raw scores is held against hero3 from the
@@ -9,9 +9,10 @@ labels that a threshold made of them. Wanted: a mean |error| of at most .080 on 
 and an interval score (width + 40 times the distance by which the truth lies outside) below that of thresholds.
 
 Simulation: probit scores of four judges with slopes and scales of their own, whose noise correlates at 0 or .5, gold
-of .05 or .10 of past items. Wanted: an RMSE of at most .92 of the best common threshold's, cover of .93 to .97; a judge
-whose scores are noise changes nothing, and a judge who writes all scores on another scale less than a tenth of a
-standard error.
+of .05 or .10 of past items; rounds are small, so that a hundred draws of a cell take minutes. Wanted: an RMSE of at
+most .92 of the best common threshold's, cover of .93 to .97; a judge whose scores are noise changes nothing, and a
+judge who writes all scores on another scale less than a tenth of a standard error. The ratio's Monte Carlo error is by
+draws left out in turn (jackknife); the two changes are looked at in every fifth draw.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from hero_eval.round import Round
 
 RATE = 0.10
 SLOPES = (1.6, 1.0, 0.7, 0.4)
-N_PAST, N_ITEMS, N_CURRENT = 4, 250, 400
+N_PAST, N_ITEMS, N_CURRENT = 4, 200, 250
+CHANGED_EVERY = 5
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 """Shares of a judge's scores below a common threshold; the best one is that of the least RMSE."""
 
@@ -58,14 +60,16 @@ class Answer:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["real", "simulation"])
+    parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--draws", type=int)
     parser.add_argument("--settings", nargs="+", default=["SC", "PQ"])
+    parser.add_argument("--correlations", type=float, nargs="+", default=[0.0, 0.5])
+    parser.add_argument("--gold", type=float, nargs="+", default=[0.05, 0.10])
     asked = parser.parse_args()
-    if asked.what == "real":
-        real(asked.settings, asked.draws or 10)
+    if asked.simulate:
+        simulation(asked.draws or 100, asked.correlations, asked.gold)
     else:
-        simulation(asked.draws or 200)
+        real(asked.settings, asked.draws or 10)
 
 
 # ------------------------------------------------------------------------------------------------ real rounds
@@ -163,22 +167,40 @@ def ask(world: World, matrices: Sequence[np.ndarray], kind: str = "score") -> he
     return hero.estimate_rate(current, past, method="hero3")
 
 
-def simulation(draws: int) -> None:
-    for correlation, rate in product((0.0, 0.5), (0.05, 0.10)):
-        rows = [one_draw(np.random.default_rng([SEED, draw]), correlation, rate) for draw in range(draws)]
-        table = np.array(rows)
-        errors = table[:, : 1 + len(THRESHOLDS)]
-        rmse = np.sqrt((errors**2).mean(axis=0))
+def simulation(draws: int, correlations: Sequence[float], golds: Sequence[float]) -> None:
+    for correlation, rate in product(correlations, golds):
+        table = np.array(
+            [
+                one_draw(np.random.default_rng([SEED, draw]), correlation, rate, changed=draw % CHANGED_EVERY == 0)
+                for draw in range(draws)
+            ]
+        )
+        squares = table[:, : 1 + len(THRESHOLDS)] ** 2
+        ratio, error = jackknifed(squares)
+        rmse = np.sqrt(squares.mean(axis=0))
         cover, noise, distorted = table[:, -3:].T
         print(
-            f"correlation {correlation}, gold {rate}: RMSE {rmse[0]:.4f}, best threshold {rmse[1:].min():.4f}, ratio "
-            f"{rmse[0] / rmse[1:].min():.3f}; covers {cover.mean():.3f}; with a judge of noise the estimate moves by "
-            f"{noise.mean():.2f} standard errors, with another scale by {distorted.max():.3f} at most",
+            f"correlation {correlation}, gold {rate}, {draws} draws: RMSE {rmse[0]:.4f}, best threshold "
+            f"{rmse[1:].min():.4f}, ratio {ratio:.3f} ± {error:.3f}; covers {cover.mean():.3f} ± "
+            f"{np.sqrt(0.95 * 0.05 / draws):.3f}; with a judge of noise the estimate moves by {np.nanmean(noise):.2f} "
+            f"standard errors, with another scale by {np.nanmax(distorted):.3f} at most",
             flush=True,
         )
 
 
-def one_draw(rng: np.random.Generator, correlation: float, rate: float) -> list[float]:
+def jackknifed(squares: np.ndarray) -> tuple[float, float]:
+    """The ratio of the first column's RMSE to the least of the others', and its Monte Carlo error."""
+
+    def ratio(of: np.ndarray) -> float:
+        means = of.mean(axis=0)
+        return float(np.sqrt(means[0] / means[1:].min()))
+
+    n = len(squares)
+    left = np.array([ratio(np.delete(squares, draw, axis=0)) for draw in range(n)])
+    return ratio(squares), float(np.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum()))
+
+
+def one_draw(rng: np.random.Generator, correlation: float, rate: float, *, changed: bool) -> list[float]:
     """Errors by scores and by each threshold; covered; moves by a judge of noise and by another scale."""
     world = draw_world(rng, correlation, rate)
     scale, place = np.array([1.0, 10.0, 0.2, 3.0]), np.array([0.0, 50.0, 1.0, -8.0])
@@ -191,6 +213,8 @@ def one_draw(rng: np.random.Generator, correlation: float, rate: float) -> list[
     for share in THRESHOLDS:
         cut = np.quantile(everything, share)
         errors.append(ask(world, [(one > cut).astype(int) for one in world.scores], "answer").value - truth)
+    if not changed:
+        return [*errors, float(low <= truth <= high), np.nan, np.nan]
     noisy = ask(world, [np.column_stack([one, rng.normal(size=len(one))]) for one in raw])
     other = [np.column_stack([np.exp(one[:, :1]), one[:, 1:]]) for one in raw]
     moves = [abs(of.value - found.value) / found.std_error for of in (noisy, ask(world, other))]

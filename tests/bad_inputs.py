@@ -88,6 +88,12 @@ def _said(tables: Tables, table: str, say: Callable[[int], str]) -> None:
         cells[-1] = say(row)
 
 
+def _words_and_numbers(tables: Tables) -> None:
+    """Labels that are words, and gold of 0.5, 1, 1.5 and so on."""
+    _said(tables, "labels", lambda row: "good" if row % 3 else "bad")
+    _said(tables, "gold", lambda row: str(row / 2))
+
+
 def spell(tables: Tables, words: tuple[str, str], odd: dict[int, str]) -> None:
     """Answers as words instead of 0 and 1, and some data rows of the labels with another one."""
     for table in ("labels", "gold"):
@@ -256,10 +262,10 @@ BAD_INPUTS: list[BadInput] = [
         ("column 'label'", "'bad', 'good'", "'0', '1'", "map=", "--map bad=1"),
     ),
     BadInput(
-        "gold of many numbers",
-        edited(lambda tables: _said(tables, "gold", lambda row: str(row / 2))),
+        "gold of many numbers beside labels that are words",
+        edited(lambda tables: _words_and_numbers(tables)),
         "E125",
-        ("distinct numbers", "from 0.5 to 15", "up to 20", "7 or more"),
+        ("distinct numbers", "from 0.5 to 15", "20 that can be classes", "'bad', 'good'", "--map"),
     ),
     BadInput(
         "a score that is no number",

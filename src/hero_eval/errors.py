@@ -36,6 +36,8 @@ CATALOGUE: dict[str, str] = {
     "E124": "there are too many different answers for classes",
     "E125": "gold has too many distinct numbers to be classes",
     "E126": "labels that should be scores are not numbers",
+    "E125": "gold is numbers, of more kinds than can be classes, and labels are not",
+    "E126": "labels that should be scores are no numbers",
     "E127": "labels and gold share no answer",
     "E128": "nothing can be said of single items",
     "E129": "numeric gold does not fit what is asked",

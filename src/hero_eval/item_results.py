@@ -73,9 +73,17 @@ class ItemResults:
             "expected": (chance @ self.contrast).tolist(),
             "labels": labels.tolist(),
             "has_gold": (gold >= 0).tolist(),
-            "gold": said.tolist(),
+            "gold": self._golds(one, said),
             "influence": moved.tolist(),
         }
+
+    def _golds(self, one: RoundItems, said: Any) -> list[Any]:
+        """The golds as classes; as numbers where these were cut into classes."""
+        numbers = one.round._contents.gold_number
+        if numbers is None:
+            return list(said)
+        known = zip(said, numbers[one.kept], strict=True)
+        return [None if name is None else float(number) for name, number in known]
 
     def probabilities(self, one: RoundItems) -> Floats:
         """(n, K): of each class, nan where the labels tell nothing; InputError E128 if there are none to be had."""

@@ -31,7 +31,7 @@ ERRORS: Mapping[str, str] = {
     "if another tool wrote the file, name the tool: `--from`.",
     "E123": "Correct it; or, if it is an answer of its own, name all possible answers: `classes=[...]`, `--classes`.",
     "E124": "Sort the texts into classes, or name all classes: `classes=[...]`, `--classes`.",
-    "E125": "Make gold 1 where the number is high enough and 0 elsewhere, or round it to a few grades.",
+    "E125": "Map labels to numbers (`map=`, `--map`), or make gold 1 where the number is high enough and 0 elsewhere.",
     "E126": "Correct these labels, map them to numbers (`map=`, `--map`), or count them as not given (`missing=`).",
     "E127": "Say which label means which gold: `map={'good': '1'}`, `--map good=1,bad=0`.",
     "E128": "Read the round with `engine='memory'`, and ask for `hero3` or `hero1`, which have them.",

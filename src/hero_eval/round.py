@@ -388,6 +388,7 @@ class Round(AnyRound):
                 label_answer=self.label_answer[rows],
                 label_score=None if self.label_score is None else self.label_score[rows],
                 gold=self.gold[keep],
+                gold_number=None if self._contents.gold_number is None else self._contents.gold_number[keep],
                 weight=None if self.weight is None else self.weight[keep],
                 columns={name: take(column, kept) for name, column in self._contents.columns.items()},
                 notes=(),

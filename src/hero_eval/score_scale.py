@@ -11,6 +11,7 @@ import numpy as np
 from hero_eval.any_round import AnyRound
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, name_some
+from hero_eval.gold_scale import cut_gold, has_numeric_gold
 from hero_eval.io.distinct import Codes
 from hero_eval.io.scores import MOST_BINS, are_scores, as_numbers, bin_names, cut_scores, score_note
 from hero_eval.round import Round
@@ -22,13 +23,15 @@ GOLD_PER_BIN = 10
 LEAST_BINS = 3
 
 
-def on_one_scale(rounds: Sequence[OneRound]) -> tuple[OneRound, ...]:
-    """The rounds with scores cut into the same bins, each labeler's by that labeler's scores in all rounds.
+def on_one_scale(rounds: Sequence[OneRound], at_least: float | None = None) -> tuple[OneRound, ...]:
+    """The rounds with scores cut into the same bins, each labeler's by that labeler's scores in all rounds, and gold of
+    many numbers cut into the same classes, or at `at_least`.
 
     Rounds without scores come back as they are. If one has scores, the numbers of all others are scores too; a round
     that names other answers is refused (E205), and so is one that is kept without its items (E214).
     """
-    if not _any_scores(rounds):
+    numeric = has_numeric_gold(rounds)
+    if not numeric and not _any_scores(rounds):
         return tuple(rounds)
     for one in rounds:
         _refuse_other_kind(one, rounds)
@@ -44,7 +47,7 @@ def on_one_scale(rounds: Sequence[OneRound]) -> tuple[OneRound, ...]:
     found = [
         _cut_anew(one, part, n_bins, note if one is held[-1] else None) for one, part in zip(held, parts, strict=True)
     ]
-    return tuple(cast(OneRound, one) for one in found)
+    return tuple(cast(OneRound, one) for one in (cut_gold(found, at_least) if numeric else found))
 
 
 def bins_for(n_gold: int) -> int:

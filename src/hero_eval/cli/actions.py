@@ -52,7 +52,7 @@ def estimate(data: Data, how: Estimating, gate: Gate, by: str | None, *, as_json
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive, "at_least": rounds.at_least}
         current = rounds.currents[0]
         if by is not None:
             several = hero.estimate_rate(current, rounds.history, by=by, **options)
@@ -72,7 +72,7 @@ def compare(data: Data, how: Estimating, gate: Gate, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, problems)
         doing.say("Estimating")
-        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive, "at_least": rounds.at_least}
         if len(rounds.currents) == 1:
             del options["method"]
             results: list[hero.Estimate] = []
@@ -119,7 +119,7 @@ def moderation(data: Data, how: Estimating, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, how, doing)
+        options = options_of(rounds, how, doing) | {"at_least": rounds.at_least}
         result = hero.estimate_moderation(rounds.currents[0], rounds.history, flag=data.flag, **options)
     show_json(result.to_dict()) if as_json else show(views.moderation(result))
 

@@ -30,6 +30,8 @@ class Data:
     flag: str | None = None
     one_positive: bool = False
     """Whether several positive classes make no sense."""
+    at_least: float | None = None
+    """The gold from which on an item counts."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Rounds:
     text: str | None
     positive: list[str] | None
     """Only if several classes are named; a single one is known to the rounds."""
+    at_least: float | None = None
 
 
 def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -> Rounds:
@@ -70,6 +73,7 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
         covariates=options["covariates"],
         text=data.text,
         positive=None if single is not None else positive,
+        at_least=data.at_least,
     )
 
 

@@ -69,7 +69,7 @@ def _of_files(data: Data, how: Estimating) -> hero.Estimate:
     with activity() as doing:
         rounds: Rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive, "at_least": rounds.at_least}
         result: hero.Estimate = hero.estimate_rate(rounds.currents[0], rounds.history, **options)
     return result
 
@@ -86,7 +86,7 @@ def _of_store(name: str, stored: FromStore, data: Data, how: Estimating) -> hero
 def _calibration(result: hero.Estimate) -> tuple[hero.ItemCalibration | None, str]:
     """The calibration, or why there is none."""
     source = result.source or Source((), None)
-    asked = {name: source.options.get(name) for name in ("covariates", "text", "penalty", "groups")}
+    asked = {name: source.options.get(name) for name in ("covariates", "text", "penalty", "groups", "at_least")}
     try:
         with bar("Hiding gold") as progress:
             found = hero.item_calibration(

@@ -38,6 +38,7 @@ def items(
     ] = False,
     how: Estimating,
     positive: given.Positives = None,
+    at_least: given.AtLeast = None,
     reading: Counting,
     round: kept.RoundName = None,
     stored: FromStore,
@@ -47,7 +48,7 @@ def items(
     from hero_eval.cli.inputs import Data
     from hero_eval.cli.item_actions import show_items
 
-    data = Data(given.some(current), history or (), reading, positive, how.covariates, how.text)
+    data = Data(given.some(current), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
     show_items(
         data, how, stored, stored.named(current, round), output, chart, calibrated=not no_calibration, as_json=json
     )

@@ -85,6 +85,7 @@ def estimate(
     history: given.Histories = None,
     how: Estimating,
     positive: given.Positives = None,
+    at_least: given.AtLeast = None,
     reading: Counting,
     by: given.By = None,
     gated: Gated,
@@ -97,7 +98,7 @@ def estimate(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(current), history or (), reading, positive, how.covariates, how.text)
+    data = Data(given.some(current), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
     gate = gated.gate()
     if (name := stored.named(current, round)) is not None:
         recorded.estimate("estimate", name, stored, data, how, gate, as_json=json, by=by)
@@ -126,6 +127,7 @@ def compare(
     history: given.Histories = None,
     how: Estimating,
     positive: given.Positives = None,
+    at_least: given.AtLeast = None,
     reading: Counting,
     gated: Gated,
     round: kept.RoundName = None,
@@ -147,7 +149,7 @@ def compare(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text)
+    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
     gate = gated.gate()
     if (name := stored.named(a, round)) is not None:
         recorded.estimate("compare", name, stored, data, how, gate, as_json=json, other=other_round)
@@ -213,6 +215,7 @@ def moderation(
     history: given.Histories = None,
     how: Estimating,
     positive: given.Positive = None,
+    at_least: given.AtLeast = None,
     reading: Counting,
     round: kept.RoundName = None,
     stored: FromStore,
@@ -223,9 +226,8 @@ def moderation(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    data = Data(
-        given.some(current), history or (), reading, positive, how.covariates, how.text, flag=flag, one_positive=True
-    )
+    columns = how.covariates, how.text, flag, True, at_least
+    data = Data(given.some(current), history or (), reading, positive, *columns)
     if (name := stored.named(current, round)) is not None:
         recorded.estimate("moderation", name, stored, data, how, Gated().gate(), as_json=json, flag=flag)
     else:
@@ -259,6 +261,7 @@ def report(
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The report's title.", show_default=False)] = None,
     how: Estimating,
     positive: given.Positives = None,
+    at_least: given.AtLeast = None,
     reading: Counting,
     gated: Gated,
     round: kept.RoundName = None,
@@ -268,7 +271,7 @@ def report(
     from hero_eval.cli import reporting
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text)
+    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
     if (name := stored.named(a, round)) is not None:
         reporting.from_store(name, stored, data, how, gated.gate(), output, title)
     else:

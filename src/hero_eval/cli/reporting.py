@@ -27,7 +27,7 @@ def from_files(data: Data, how: Estimating, gate: Gate, output: Path, title: str
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
-        options = options_of(rounds, how, doing) | {"positive": rounds.positive}
+        options = options_of(rounds, how, doing) | {"positive": rounds.positive, "at_least": rounds.at_least}
         made_from = _paths(data)
         if len(rounds.currents) == 1:
             result, names = hero.estimate_rate(rounds.currents[0], rounds.history, **options), ("A", "B")

@@ -95,6 +95,15 @@ Positives = Annotated[
         show_default=False,
     ),
 ]
+AtLeast = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="Where gold is numbers: the share whose gold is this or more, instead of the mean.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
 Engine = Annotated[
     str | None,
     typer.Option(

@@ -87,6 +87,7 @@ def ask_store(
         "text": data.text,
         "history": stored.history(tuple(map(str, data.history))),
         "other": other,
+        **({} if data.at_least is None else {"at_least": data.at_least}),
         **extra,
     }
     if command == "compare" and other is None:

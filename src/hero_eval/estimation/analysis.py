@@ -51,19 +51,30 @@ class Analysis:
         return draw_replicates(self.question)
 
     def estimate(
-        self, target: str, what: str, contrast: Floats, *, at: int = 0, bounds: tuple[float, float] = (0.0, 1.0)
+        self,
+        target: str,
+        what: str,
+        contrast: Floats,
+        *,
+        at: int = 0,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        learned: Influence | None = None,
     ) -> Estimate:
-        """The estimate of  contrast . rates  of the current round at this position."""
+        """The estimate of  contrast . rates  of the current round at this position.
+
+        `learned`: how far items move the estimate through the contrast, where that was learned from gold.
+        """
         question, fit, current = self.question, self.fits[at], self.question.currents[at]
         found = self.findings[at]
         known = bool(np.isfinite(fit.current).all())
         influence = question.influence(fit, current, contrast)
+        influence = influence if learned is None else influence + learned
         value = float(contrast @ fit.rates) if known else math.nan
         behind = current.n_items if fit.edge_items is None else fit.edge_items
         # Items that all say the same of a class would know it without error: nobody is surer than by having seen them.
         unmoved = known and influence.variance() < _NO_SPREAD
         floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge or unmoved else 0.0
-        kind, remark = interval_kind(question, [fit], [current])
+        kind, remark = interval_kind(question, [fit], [current], linear=learned is None)
         curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
             found = unique(settled(found, ("F304", "F307")))
@@ -103,7 +114,7 @@ class Analysis:
         if kind == "profile":
             return profile_curve(question, fit, current, contrast, math.sqrt(influence.variance()))
         if kind == "influence" and fit.between is not None and fit.between.drift.is_present:
-            return drift_curve(question, fit, current, contrast, floor)
+            return drift_curve(question, fit, current, contrast, floor, influence)
         if kind == "bootstrap":
             return resampled(self.replicates.rates[at] @ contrast, value, influence.skewness())
         return None

@@ -25,7 +25,7 @@ def ask(
     `split` is a column whose value is the same throughout each current round: history's covariate means are then those
     of its items with that value. `best` selects where history has gold and no method is named.
     """
-    rounds = gather_rounds(currents, history)
+    rounds = gather_rounds(currents, history, options.at_least)
     if options.method is not None:
         chosen = require(all_methods()[options.method], "asked for", rounds, options)
         return Analysis(prepare(rounds, chosen, options, split))

@@ -10,12 +10,15 @@ import numpy as np
 
 from hero_eval.classes import spelled
 from hero_eval.errors import wrong
-from hero_eval.estimate import Estimate
+from hero_eval.estimate import Estimate, Influence, Part
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import Flat, Mirrored
 from hero_eval.estimation.question import Question
-from hero_eval.findings import Finding, unique
+from hero_eval.findings import Finding, name_some, unique
+from hero_eval.gold_scale import GoldMeans, gold_means
 from hero_eval.io.arrays import LARGEST
+from hero_eval.io.scores import as_numbers
+from hero_eval.io.values import number_text
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
 
@@ -63,7 +66,10 @@ def headline(analysis: Analysis, at: int = 0, positive: object = None, mean: Est
     question = analysis.question
     named = positive_classes(question, positive)
     if named:
-        what = f"rate of {' or '.join(map(repr, named))}"
+        least = question.options.at_least
+        what = (
+            f"rate of {' or '.join(map(repr, named))}" if least is None else f"share of at least {number_text(least)}"
+        )
         return analysis.estimate("rate", what, rate_contrast(question, positive), at=at)
     mean = mean if mean is not None else _mean_score(analysis, at, None)
     if mean is not None:
@@ -80,15 +86,58 @@ def rate_contrast(question: Question, positive: object) -> Floats:
     if named:
         return np.isin(np.array(question.classes), named).astype(float)
     values = class_scores(question.classes, None)
-    return np.full(len(question.classes), np.nan) if values is None else values
+    if values is None:
+        means = class_means(question)
+        values = np.full(len(question.classes), np.nan) if means is None else means.values
+    return values
 
 
 def _mean_score(analysis: Analysis, at: int, scores: Mapping[str, float] | None) -> Estimate | None:
+    means = class_means(analysis.question)
+    if means is not None and scores is not None:
+        message = "scores says what classes count for, but here gold is numbers, which count for themselves"
+        raise wrong("E129", f"{message}. Leave scores out")
+    if means is not None:
+        return _mean_gold(analysis, at, means)
     values = class_scores(analysis.question.classes, scores)
     if values is None:
         return None
     bounds = float(values.min()), float(values.max())
     return analysis.estimate("mean score", "mean score", values, at=at, bounds=bounds)
+
+
+def class_means(question: Question) -> GoldMeans | None:
+    """What classes of gold that was cut for its mean count for, by the golds of all rounds; of the current ones where
+    the method rests on these alone."""
+    currents = [here.round for here in question.currents]
+    past = () if question.reliability is None else question.reliability.rounds
+    return gold_means(currents, past) if question.method.by_design else gold_means([*past, *currents])
+
+
+def _mean_gold(analysis: Analysis, at: int, means: GoldMeans) -> Estimate:
+    """The mean of gold that is numbers: classes by what their golds are on average, with the error of these means."""
+    question, rates = analysis.question, analysis.fits[at].rates
+    if question.options.interval == "bootstrap":
+        message = "interval='bootstrap' is not to be had of the mean of gold that has many values"
+        raise wrong("E204", f"{message}. Leave it out, or ask for a share: at_least=")
+    moved = means.influences(rates)
+    n_past = len(moved) - len(question.currents)
+    past = np.concatenate(moved[:n_past]) if n_past else None
+    parts: list[Part] = []
+    for here, move in zip(question.currents, moved[n_past:], strict=True):
+        assert here.kept is not None
+        own, *others = question.spread(move[here.kept], here.units, past).parts
+        parts += [*([own] if move.any() else []), *others]
+        past = None
+    return analysis.estimate(
+        "mean score", "mean gold", means.values, at=at, bounds=_room(means), learned=Influence(tuple(parts))
+    )
+
+
+def _room(means: GoldMeans) -> tuple[float, float]:
+    """The range of the mean: that of the golds, and of what classes count for."""
+    low, high = means.bounds
+    return min(low, float(means.values.min())), max(high, float(means.values.max()))
 
 
 def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> Floats | None:
@@ -118,7 +167,27 @@ def class_scores(classes: Sequence[str], scores: Mapping[str, float] | None) -> 
 
 def positive_classes(question: Question, positive: object) -> list[str]:
     """The classes counted as positive: named here, or by a round, or the second of two; none for more classes."""
-    return positive_of(question.classes, question.rounds, positive)
+    return wanted_classes(question.classes, question.rounds, positive, question.options.at_least)
+
+
+def wanted_classes(
+    classes: tuple[str, ...], rounds: Sequence[Round], positive: object, at_least: float | None
+) -> list[str]:
+    """The classes whose share is asked for; with `at_least` those whose numbers reach it."""
+    if at_least is None:
+        return positive_of(classes, rounds, positive)
+    if positive is not None:
+        raise wrong("E204", "at_least and positive both say which golds count: leave one of them out")
+    if any(one.holds_items and one._contents.gold_number is not None for one in rounds):
+        return [classes[-1]]
+    numbers = as_numbers(classes)
+    if np.isnan(numbers).any():
+        raise wrong("E129", f"at_least asks for gold that is numbers; the classes are {name_some(list(classes))}")
+    wanted = [name for name, number in zip(classes, numbers, strict=True) if number >= at_least]
+    if not 0 < len(wanted) < len(classes):
+        side = "every class reaches it" if wanted else "no class reaches it"
+        raise wrong("E129", f"at_least is {number_text(at_least)}, but {side}: {name_some(list(classes), 12)}")
+    return wanted
 
 
 def positive_of(classes: tuple[str, ...], rounds: Sequence[Round], positive: object) -> list[str]:

@@ -161,7 +161,9 @@ def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floa
     return curve.shifted(place(fit.inside) - place(carried.inside))
 
 
-def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats, floor: float) -> GridCurve:
+def drift_curve(
+    question: Question, fit: Fit, current: Current, contrast: Floats, floor: float, influence: Influence
+) -> GridCurve:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
     estimate moved to and fro, blurred by the items' own noise, whose standard error is at least `floor`."""
     between = fit.between
@@ -186,8 +188,7 @@ def drift_curve(question: Question, fit: Fit, current: Current, contrast: Floats
         drifts = drifts[:, :, None] + between.unseen.steps
         ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
         where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
-    parts = question.influence(fit, current, contrast).parts
-    items = Influence(tuple(part for part in parts if part.source != "rounds"))
+    items = Influence(tuple(part for part in influence.parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2

@@ -26,3 +26,4 @@ class RateOptions(TypedDict, total=False):
     penalty: float | None
     groups: Mapping[str, str] | None
     progress: Progress | None
+    at_least: float | None

@@ -37,6 +37,8 @@ class Options:
     not_covariates: tuple[str, ...] = ()
     groups: Mapping[str, str] | None = None
     progress: Progress | None = None
+    at_least: float | None = None
+    """The gold from which on an item counts, where gold is numbers."""
 
     def __post_init__(self) -> None:
         check_level(self.level)
@@ -69,6 +71,9 @@ class Options:
         if self.groups is not None and not isinstance(self.groups, Mapping):
             kind = type(self.groups).__name__
             raise wrong("E201", f"groups is {kind}. It maps labelers to groups, such as {{'ann': 'vendor-1'}}")
+        reached = self.at_least
+        if reached is not None and not (isinstance(reached, int | float) and math.isfinite(reached)):
+            raise wrong("E201", f"at_least is {reached!r}. It is a number: the least gold that counts")
         number = isinstance(self.penalty, int | float) and math.isfinite(self.penalty) and self.penalty >= 0
         if self.penalty is not None and not number:
             raise wrong("E201", f"penalty is {self.penalty!r}. It is a number of 0 or more, or None to have it chosen")

@@ -70,12 +70,15 @@ class Chosen:
     findings: tuple[Finding, ...] = ()
 
 
-def gather_rounds(currents: Sequence[Round], history: PastRounds) -> RoundSet:
-    """Check that these are rounds, that none is its own history, and that they have classes in common."""
+def gather_rounds(currents: Sequence[Round], history: PastRounds, at_least: float | None = None) -> RoundSet:
+    """Check that these are rounds, that none is its own history, and that they have classes in common.
+
+    Gold of many numbers is cut into classes; `at_least` says where.
+    """
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
-    together = on_one_scale(in_one_spelling([*past, *currents]))
+    together = on_one_scale(in_one_spelling([*past, *currents]), at_least)
     respelled = any(new is not old for new, old in zip(together, past, strict=False))
     past, here = tuple(together[: len(past)]), tuple(together[len(past) :])
     for current in here:

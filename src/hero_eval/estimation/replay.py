@@ -223,7 +223,7 @@ def replay(
 
 def analyze(currents: Sequence[Round], history: PastRounds, options: Options) -> Analysis:
     """The question answered by the method that the options name; nothing but numbers is wanted of it."""
-    rounds = gather_rounds(currents, history)
+    rounds = gather_rounds(currents, history, options.at_least)
     assert options.method is not None
     chosen = require(all_methods()[options.method], "asked for", rounds, options)
     return Analysis(prepare(rounds, chosen, options), diagnosed=False)
@@ -243,6 +243,7 @@ def options_of(name: str, options: Options) -> Options:
         not_covariates=options.not_covariates,
         groups=options.groups if method.takes_groups else None,
         progress=options.progress,
+        at_least=options.at_least,
     )
 
 

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from hero_eval.errors import HeroError
-from hero_eval.estimation.headline import class_scores, positive_of
+from hero_eval.estimation.headline import class_scores, wanted_classes
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.prepare import RoundSet
 from hero_eval.estimation.replay import (
@@ -35,6 +35,7 @@ from hero_eval.estimation.select import LEAST_GOLD, MOST_LABELS, MethodChoice, b
 from hero_eval.estimation.shared_fits import SharedFits, play_order
 from hero_eval.estimation.subtract import batch_numbers, difference_of
 from hero_eval.findings import Finding
+from hero_eval.gold_scale import gold_means
 from hero_eval.model.em import EMOptions
 from hero_eval.model.patterns import Floats
 from hero_eval.round import Round
@@ -55,15 +56,18 @@ def best_by_pairs(rounds: RoundSet, options: Options, *, positive: object) -> Me
         return best_with_gold(rounds, options)
     if sum(one.n_gold > 0 for one in past) == 1:
         return MethodChoice(DEFAULT, "one past round has gold: drift is unknown")
-    named = positive_of(classes, rounds.all_rounds, positive)
+    named = wanted_classes(classes, rounds.all_rounds, positive, options.at_least)
     contrast = np.isin(np.array(classes), named).astype(float) if named else class_scores(classes, None)
+    if contrast is None and (means := gold_means(past)) is not None:
+        contrast = means.values
     if contrast is None:
         return _untold("without a positive class past pairs cannot be compared")
     quantity = Quantity("difference", contrast, (float(contrast.min()), float(contrast.max())))
     pairs, lack = pairs_to_play(past, classes, quantity)
+    shown = None if options.at_least is not None else named or None  # the options say it already
     if not pairs:
         return _untold(lack)
-    play = PairPlay(past, classes, quantity, options, rounds.em, rounds.shrinkage, named or None)
+    play = PairPlay(past, classes, quantity, options, rounds.em, rounds.shrinkage, shown)
     plays = [one for pair in pairs for one in play(*pair)]
     name, why = choice_of(plays, len(pairs))
     data = {

@@ -58,10 +58,13 @@ def are_scores(labels: Sequence[str], gold: Sequence[str]) -> bool:
 
 
 def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, problems: list[Problem]) -> bool:
-    """Whether these labels are to be read as scores; what stands against it, and gold of too many numbers, is
-    reported."""
-    if options.classes is None and len(gold) > MOST_ANSWERS and not np.isnan(as_numbers(gold)).any():
-        problems.append(_many_golds(gold))
+    """Whether these labels are to be read as scores, as beside gold of many numbers they must be; what stands against
+    it is reported."""
+    if many_golds(gold, options):
+        words = [text for text, value in zip(labels, as_numbers(labels), strict=True) if np.isnan(value)]
+        if words or options.label_kind == "answer":
+            problems.append(_unlike_gold(gold, words, place))
+        return not words
     if options.label_kind == "score":
         words = [text for text, value in zip(labels, as_numbers(labels), strict=True) if np.isnan(value)]
         if words:
@@ -98,14 +101,23 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
     return are_scores(list(labels), list(gold))
 
 
-def _many_golds(gold: Times) -> Problem:
+def many_golds(gold: Times, options: ReadOptions) -> bool:
+    """Whether gold is numbers, of which there are more than can be classes."""
+    if options.classes is not None or len(gold) <= MOST_ANSWERS:
+        return False
+    numbers = as_numbers(gold)
+    return not np.isnan(numbers).any() and len(np.unique(numbers)) > MOST_ANSWERS
+
+
+def _unlike_gold(gold: Times, words: list[str], place: str) -> Problem:
     values = as_numbers(gold)
     low, high = number_text(float(values.min())), number_text(float(values.max()))
+    what = f"{place} holds {name_some(words)}" if words else "label_kind is 'answer'"
     return Problem(
         "E125",
-        f"gold has {len(gold)} distinct numbers, from {low} to {high}; up to {MOST_ANSWERS} can be classes. Ask for a "
-        "share: make gold 1 where the number is high enough (7 or more, say) and 0 elsewhere; or round it to a few "
-        "grades, whose mean is then estimated.",
+        f"gold has {len(gold)} distinct numbers, from {low} to {high}, more than the {MOST_ANSWERS} that can be "
+        f"classes, so that labels must be numbers too; but {what}. Say which number each stands for (map=; command: "
+        "--map), leave label_kind out, or make gold 1 where the number is high enough and 0 elsewhere.",
     )
 
 

@@ -7,7 +7,7 @@ hears of a missing column in the labels, a contradiction in the gold and an infi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,7 @@ from hero_eval.io.labels import (
 )
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.reshape import reshaped
-from hero_eval.io.scores import cut_labels, find_scores, unmet_answers, with_scores
+from hero_eval.io.scores import cut_labels, find_scores, many_golds, unmet_answers, with_scores
 from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
 from hero_eval.io.values import count_of
 
@@ -69,6 +69,8 @@ class Contents:
     """What labels may say, where that is not `values`."""
     label_score: NDArray[np.float64] | None = None
     label_kind: str | None = None
+    gold_number: NDArray[np.float64] | None = None
+    """(n_items,) the golds as numbers, where they are cut into classes; what counts of them is where `gold` is."""
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
@@ -108,7 +110,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     answers = agree_on_answers(
         {} if scored else said,
         known,
-        options,
+        replace(options, spelling=False) if many_golds(known, options) else options,
         complete=labels is not None and not sources.broken,
         problems=problems,
     )

@@ -30,6 +30,7 @@ from hero_eval.estimation.replay import (
 )
 from hero_eval.estimation.rivals import Summary, choose_by_plays, summarize
 from hero_eval.findings import Finding, name_some
+from hero_eval.gold_scale import gold_means
 from hero_eval.labelers.fitting import history_rounds
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
@@ -354,6 +355,8 @@ def _quantity(
     named = positive_of(classes, past, positive) if scores is None or positive is not None else []
     if named:
         return Quantity(f"rate of {' or '.join(map(repr, named))}", np.isin(np.array(classes), named).astype(float))
+    if values is None and scores is None and (means := gold_means(past)) is not None:
+        return Quantity("mean gold", means.values, (float(means.values.min()), float(means.values.max())))
     if values is None:
         raise wrong(
             "E203", f"none of the classes {', '.join(classes)} is named positive. Name it: positive={classes[-1]!r}"

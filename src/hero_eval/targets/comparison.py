@@ -105,6 +105,7 @@ def compare_methods(
     scores: Mapping[str, float] | None = None,
     penalty: float | None = None,
     groups: Mapping[str, str] | None = None,
+    at_least: float | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """All methods on one round. A method that the data cannot feed is listed in `.skipped` with the reason.
@@ -148,6 +149,9 @@ def compare_methods(
     groups : mapping of labeler to group, optional
         Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
         does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    at_least : float, optional
+        Where gold is numbers: the share of items whose gold is this number or more, instead of the mean. None: the
+        mean, or the rate of the positive class.
     progress : callable, optional
         Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
         still to come) while the bootstrap does. None: nothing is told.
@@ -189,6 +193,7 @@ def compare_methods(
         "positive": positive,
         "scores": scores,
         "progress": progress,
+        "at_least": at_least,
     }
     history, current = as_history(history, current), as_round(current)
     return compare_some(list(all_methods()), current, history, **asked)
@@ -208,7 +213,7 @@ def compare_some(
 ) -> Comparison:
     """As `compare_methods`, of these methods; each is given only the options that it has a use for."""
     require_round(current)
-    history = _fitted_once(current, history, progress)
+    history = _fitted_once(current, history, progress, common.get("at_least"))
     estimates, skipped = {}, {}
     asked_too_much: HeroError | None = None
     asked = {"covariates": covariates, "text": text, "penalty": penalty}
@@ -229,10 +234,10 @@ def compare_some(
     return Comparison(estimates, skipped, current.frame_kind)
 
 
-def _fitted_once(current: Round, history: PastRounds, progress: Progress | None) -> PastRounds:
+def _fitted_once(current: Round, history: PastRounds, progress: Progress | None, at_least: float | None) -> PastRounds:
     if history is None or isinstance(history, Reliability):
         return history
-    *past, current = on_one_scale(in_one_spelling([*history_rounds(history), current]))
+    *past, current = on_one_scale(in_one_spelling([*history_rounds(history), current]), at_least)
     try:
         return fit_with(tuple(past), EMOptions(), common_classes([current, *past]), progress)
     except HeroError as error:

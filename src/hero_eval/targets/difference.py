@@ -38,6 +38,7 @@ def estimate_difference(
     positive: str | Sequence[str] | None = None,
     penalty: float | None = None,
     groups: Mapping[str, str] | None = None,
+    at_least: float | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
     """Rate of A minus rate of B, on the same prompts: items with the same id are paired. History is counted once.
@@ -85,6 +86,9 @@ def estimate_difference(
     groups : mapping of labeler to group, optional
         Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
         does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    at_least : float, optional
+        Where gold is numbers: the share of items whose gold is this number or more, instead of the mean. None: the
+        mean, or the rate of the positive class.
     progress : callable, optional
         Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
         still to come) while the bootstrap does. None: nothing is told.
@@ -103,7 +107,18 @@ def estimate_difference(
         little gold for the method.
     """
     options = Options(
-        method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
+        method,
+        covariates,
+        text,
+        penalty,
+        level,
+        interval,
+        cluster,
+        replicates,
+        seed,
+        groups=groups,
+        progress=progress,
+        at_least=at_least,
     )
     history, a, b = as_history(history, a, b), as_round(a), as_round(b)
     for side in (a, b):

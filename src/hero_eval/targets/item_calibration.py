@@ -142,6 +142,7 @@ def item_calibration(
     text: str | None = None,
     penalty: float | None = None,
     groups: Mapping[str, str] | None = None,
+    at_least: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ItemCalibration:
     """How well the probabilities of `Estimate.items` agree with gold, each given without the gold it is held against.
@@ -165,6 +166,8 @@ def item_calibration(
         The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
     groups : mapping of labeler to group, optional
         Which labelers are alike. None takes all labelers for one group.
+    at_least : float, optional
+        Where gold is numbers: classes are below this number, and from it on. None: a few ordered classes.
     progress : callable, optional
         Called with (done, total) as fits are made. None: nothing is told.
 
@@ -181,8 +184,8 @@ def item_calibration(
     SupportError
         If there is too little gold to hide any of it (E128).
     """
-    options = Options(method, covariates, text, penalty, groups=groups)
-    rounds = gather_rounds([current], history)
+    options = Options(method, covariates, text, penalty, groups=groups, at_least=at_least)
+    rounds = gather_rounds([current], history, at_least)
     everything = (*rounds.past, *rounds.currents)
     if is_large(everything):
         counted = name_some([one.name for one in everything if not one.holds_items])

@@ -132,6 +132,7 @@ def estimate_moderation(
     positive: str | None = None,
     penalty: float | None = None,
     groups: Mapping[str, str] | None = None,
+    at_least: float | None = None,
     progress: Progress | None = None,
 ) -> Moderation:
     """Prevalence, precision, recall and F1 of the 0/1 column `flag` of the current round's items.
@@ -178,6 +179,9 @@ def estimate_moderation(
     groups : mapping of labeler to group, optional
         Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
         does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    at_least : float, optional
+        Where gold is numbers: the share of items whose gold is this number or more, instead of the mean. None: the
+        mean, or the rate of the positive class.
     progress : callable, optional
         Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
         still to come) while the bootstrap does. None: nothing is told.
@@ -197,7 +201,19 @@ def estimate_moderation(
         little gold for the method.
     """
     options = Options(
-        method, covariates, text, penalty, level, interval, cluster, replicates, seed, (flag,), groups, progress
+        method,
+        covariates,
+        text,
+        penalty,
+        level,
+        interval,
+        cluster,
+        replicates,
+        seed,
+        (flag,),
+        groups,
+        progress,
+        at_least,
     )
     history, current = as_history(history, current), as_round(current)
     flags = current.flags(flag)
@@ -205,8 +221,9 @@ def estimate_moderation(
     sides = [current.select(flags == side) for side in (True, False) if (flags == side).any()]
     analysis = ask(sides, history, options, split=flag)
     question = analysis.question
-    if len(question.classes) > 2:
-        raise wrong("E204", f"moderation asks for two classes; here are {', '.join(question.classes)}")
+    if len(question.classes) > 2 and at_least is None:
+        how = "; of gold that is numbers say which count: at_least= (command: --at-least)"
+        raise wrong("E204", f"moderation asks for two classes; here are {', '.join(question.classes)}{how}")
     contrast = rate_contrast(question, positive)
     found = _findings(analysis, flag)
     made = {

@@ -47,6 +47,7 @@ def estimate_rate(
     penalty: float | None = None,
     by: str | None = None,
     groups: Mapping[str, str] | None = None,
+    at_least: float | None = None,
     progress: Progress | None = None,
 ) -> Estimate | GroupedEstimates:
     """The rate of the positive class in the current round, judged by what history taught about its labelers.
@@ -88,7 +89,8 @@ def estimate_rate(
         without one, ``1`` of 0 and 1 or the last of two classes that were given in order. More than two classes then
         have no positive one.
     scores : mapping of class to number, optional
-        What each class counts for in the mean score. None: of more than two classes that are numbers, the numbers.
+        What each class counts for in the mean score, for classes that are words. None: of more than two classes that
+        are numbers, the numbers.
     penalty : float, optional
         The ridge penalty on the coefficients of the covariates, 0 or more. None has it chosen from the data.
     by : str, optional
@@ -97,6 +99,9 @@ def estimate_rate(
     groups : mapping of labeler to group, optional
         Which labelers are alike, such as ``{"ann": "vendor-1"}``: a labeler that history never saw counts as its group
         does. Only `hero3`, `ppi` and `balanced` take it. None takes all labelers for one group.
+    at_least : float, optional
+        Where gold is numbers: the share of items whose gold is this number or more, instead of the mean. None: the
+        mean, or the rate of the positive class.
     progress : callable, optional
         Called with (steps so far, change in the last step) while a fit runs, and with (replicates so far, share of them
         still to come) while the bootstrap does. None: nothing is told.
@@ -131,7 +136,18 @@ def estimate_rate(
     [0.14, 0.27]
     """
     options = Options(
-        method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
+        method,
+        covariates,
+        text,
+        penalty,
+        level,
+        interval,
+        cluster,
+        replicates,
+        seed,
+        groups=groups,
+        progress=progress,
+        at_least=at_least,
     )
     history, current = as_history(history, current), as_round(current)
     if by is None:
@@ -149,4 +165,9 @@ def estimate_rate(
 def _asked(options: Options, positive: object, scores: Mapping[str, float] | None) -> dict[str, Any]:
     """The options with which a report asks every other method."""
     names = ("covariates", "text", "penalty", "level", "cluster", "groups")
-    return {**{name: getattr(options, name) for name in names}, "positive": positive, "scores": scores}
+    return {
+        **{name: getattr(options, name) for name in names},
+        "at_least": options.at_least,
+        "positive": positive,
+        "scores": scores,
+    }
