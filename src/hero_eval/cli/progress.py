@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from hero_eval.cli.habits import how_much
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -43,7 +45,7 @@ class Activity:
 
 def watched() -> bool:
     """Whether somebody sees stderr as it comes."""
-    if not sys.stderr.isatty():
+    if how_much().quiet or not sys.stderr.isatty():
         return False
     from rich.console import Console
 
