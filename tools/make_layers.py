@@ -54,7 +54,7 @@ SAYS = {
 """What each room does, where its name does not say it all."""
 
 PATH = (
-    ("read", "read.read_round", "files or frames become rounds; all problems are told at once"),
+    ("read", "read.read_with", "files or frames become rounds; all problems are told at once"),
     ("gather", "estimation.prepare.gather_rounds", "rounds in one spelling, none its own history"),
     ("select", "estimation.select.best_with_gold", "the method that the data allow, by past rounds"),
     ("prepare", "estimation.prepare.prepare", "what history teaches, and the method's evidence"),

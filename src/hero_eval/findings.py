@@ -234,13 +234,22 @@ def settled(findings: Iterable[Finding], codes: Iterable[str]) -> list[Finding]:
 
 
 def unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Each remark once, warnings first; of two that differ in nothing but doubt the doubting one."""
+    """Each remark once, those that matter most first; of two that differ in nothing but doubt the doubting one."""
     seen: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         kept = seen.setdefault((finding.code, finding.fact), finding)
         if finding.doubts_interval and not kept.doubts_interval:
             seen[finding.code, finding.fact] = finding
-    return tuple(sorted(seen.values(), key=lambda finding: finding.severity != "warning"))
+    return tuple(sorted(seen.values(), key=importance))
+
+
+def importance(finding: Finding) -> tuple[bool, bool, bool]:
+    """What findings are sorted by: what casts doubt on the interval, other warnings, what was guessed, other notes."""
+    return not finding.doubts_interval, finding.severity != "warning", finding.code not in GUESSES
+
+
+GUESSES = frozenset({"F122"})
+"""Notes on what the data were taken for: whoever finds the guess wrong must not trust the number."""
 
 
 def name_some(names: list[str], most: int = 5) -> str:

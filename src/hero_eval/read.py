@@ -86,7 +86,7 @@ def read_round(
         The labelers that count. In a wide table, which has one column for each labeler, these are columns, and the rest
         describes items. None: all of a long table; in a wide one they are recognized, and `notes` says which (F122).
     exclude_labelers : sequence of str, optional
-        Labelers that do not count; in a wide table, columns that are not labelers. None: none.
+        Labelers to leave out, ``*`` stands for any text; in a wide table their columns go too. None: none.
     criterion : str, optional
         Of several criteria in one table the one that is asked for: columns such as ``helpful_gpt`` or ``gpt_helpful``
         of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.

@@ -68,7 +68,7 @@ class Round(AnyRound):
         The labelers that count. In a wide table, which has one column for each labeler, these are columns, and the rest
         describes items. None: all of a long table; in a wide one they are recognized, and `notes` says which (F122).
     exclude_labelers : sequence of str, optional
-        Labelers that do not count; in a wide table, columns that are not labelers. None: none.
+        Labelers to leave out, ``*`` stands for any text; in a wide table their columns go too. None: none.
     criterion : str, optional
         Of several criteria in one table the one that is asked for: columns such as ``helpful_gpt`` or ``gpt_helpful``
         of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.
@@ -139,20 +139,8 @@ class Round(AnyRound):
     ) -> None:
         """Read the tables."""
         called = "round" if name is None else name
-        options = make_options(
-            columns,
-            classes,
-            positive,
-            covariates,
-            text,
-            called,
-            missing,
-            label_kind,
-            map,
-            labelers,
-            exclude_labelers,
-            criterion,
-        )
+        chosen = (labelers, exclude_labelers, criterion)
+        options = make_options(columns, classes, positive, covariates, text, called, missing, label_kind, map, *chosen)
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
     @classmethod

@@ -48,6 +48,13 @@ def options_of(rounds: Rounds, how: Estimating, doing: Activity) -> dict[str, An
     return how.arguments() | {"covariates": rounds.covariates, "text": rounds.text, "progress": doing.step}
 
 
+def learned(rounds: Rounds, how: Estimating, doing: Activity) -> Any:
+    """History as a target takes it: fitted before if it is to be shrunk."""
+    if how.shrinkage is None or rounds.history is None:
+        return rounds.history
+    return hero.fit_reliability(rounds.history, shrinkage=how.shrinkage, progress=doing.step)
+
+
 def estimate(data: Data, how: Estimating, gate: Gate, by: str | None, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
@@ -55,10 +62,10 @@ def estimate(data: Data, how: Estimating, gate: Gate, by: str | None, *, as_json
         options = options_of(rounds, how, doing) | {"positive": rounds.positive, "at_least": rounds.at_least}
         current = rounds.currents[0]
         if by is not None:
-            several = hero.estimate_rate(current, rounds.history, by=by, **options)
+            several = hero.estimate_rate(current, learned(rounds, how, doing), by=by, **options)
             results, document, page = list(several.values()), several.to_dict(), views.family(several)
         else:
-            result = hero.estimate_rate(current, rounds.history, **options)
+            result = hero.estimate_rate(current, learned(rounds, how, doing), **options)
             results, document, page = [result], result.to_dict(), views.estimate(result)
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
@@ -76,11 +83,11 @@ def compare(data: Data, how: Estimating, gate: Gate, *, as_json: bool) -> None:
         if len(rounds.currents) == 1:
             del options["method"]
             results: list[hero.Estimate] = []
-            methods = hero.compare_methods(rounds.currents[0], rounds.history, **options)
+            methods = hero.compare_methods(rounds.currents[0], learned(rounds, how, doing), **options)
             document, page = methods.to_dict(), views.methods_of_round(methods)
         else:
             a, b = rounds.currents
-            result = hero.estimate_difference(a, b, rounds.history, **options)
+            result = hero.estimate_difference(a, b, learned(rounds, how, doing), **options)
             results = [result]
             document, page = result.to_dict(), views.difference(result, *two_names(data.currents, a.name, b.name))
     show_json(with_gate(document, gate, results)) if as_json else show(page)
@@ -109,19 +116,47 @@ def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, 
         rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
         options = options_of(rounds, how, doing) | sides
-        result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
+        result = hero.estimate_win_rate(rounds.currents[0], learned(rounds, how, doing), **options)
     show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(views.estimate(result))
     enforce(gate, [result])
 
 
-def moderation(data: Data, how: Estimating, *, as_json: bool) -> None:
+QUANTITIES = ("prevalence", "precision", "recall", "f1", "flagged_share")
+
+
+def check_quantity(name: str) -> None:
+    """E201 for a quantity of a moderation that there is not."""
+    if name not in QUANTITIES:
+        raise wrong("E201", f"--gate-on is {name!r}. Known: {', '.join(QUANTITIES)}")
+
+
+def moderation(data: Data, how: Estimating, gate: Gate, gate_on: str, *, as_json: bool) -> None:
+    from hero_eval.targets.moderation_groups import moderation_by
+
     assert data.flag is not None
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
         options = options_of(rounds, how, doing) | {"at_least": rounds.at_least}
-        result = hero.estimate_moderation(rounds.currents[0], rounds.history, flag=data.flag, **options)
-    show_json(result.to_dict()) if as_json else show(views.moderation(result))
+        history = learned(rounds, how, doing)
+        current = rounds.currents[0]
+        if data.by is not None:
+            several = moderation_by(current, history, flag=data.flag, by=data.by, **options)
+            results, document = [one[gate_on] for one in several.values()], several.to_dict()
+            page = views.moderation_family(several)
+        else:
+            result = hero.estimate_moderation(current, history, flag=data.flag, **options)
+            results, document, page = [result[gate_on]], result.to_dict(), views.moderation(result)
+    show_json(with_gate(document, gate, results)) if as_json else show(page)
+    enforce(gate, results)
+
+
+def config(*, as_json: bool) -> None:
+    from hero_eval.cli.config import described_config
+
+    file, settings, known = described_config(Path.cwd())
+    document = {"schema_version": SCHEMA_VERSION, "file": file, "settings": settings, "known": known}
+    show_json(document) if as_json else show(views.config(file, settings, known))
 
 
 def labelers(data: Data, *, as_json: bool) -> None:
@@ -210,6 +245,11 @@ def check(data: Data, *, as_json: bool) -> None:
 def backtest(data: Data, how: Estimating, methods: list[str] | None, shape: str) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
+    play(rounds, how, methods, shape)
+
+
+def play(rounds: Rounds, how: Estimating, methods: list[str] | None, shape: str) -> None:
+    """Each round in turn as the current one, by all methods."""
     past = rounds.history or ()
     with bar(f"Playing {phrasing.count(len(past), 'round')}") as progress:
         result = hero.backtest(

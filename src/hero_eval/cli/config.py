@@ -6,6 +6,8 @@
     positive = "defect"                 the class whose rate is asked for
     level = 0.9                         of the intervals
     columns = { labeler = "rater" }     what the tables call their columns
+    labelers = ["gpt", "claude"]        which labelers count, or which columns of a wide table are theirs
+    fail_below = 0.85                   the gate
     history = ["rounds/april"]          past rounds, or { models = ["v6"], since = "2026-01-01" } of the store
 
 What is said on the command line comes first, then the environment, then the file.
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hero_eval.cli.exit_codes import ExitCodeGroup, with_exit_codes
+from hero_eval.cli.habits import spread
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.name_lists import joined
 
@@ -30,6 +33,10 @@ ESTIMATING = ("estimate", "compare", "winrate", "moderation")
 
 class ConfiguredGroup(ExitCodeGroup):
     """All commands, with the defaults that a file gives them."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, rest if command is None else spread(command, rest)
 
     def invoke(self, ctx: Any) -> Any:
         with with_exit_codes():
@@ -57,19 +64,31 @@ def _for_each(commands: Mapping[str, Any], options: Mapping[str, Any]) -> dict[s
 
 def _meant_for(command: str, option: str) -> bool:
     """A default question is for new rounds and for labelers; elsewhere the option only narrows a list."""
-    return option != "question" or command in ("add", "import", "labelers")
+    if option == "labelers":  # there the option is a table of who they are
+        return command not in ("add", "import")
+    return option != "question" or command in ("add", "import", "labelers", "backtest")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The settings of the nearest file that has any, checked; {} if there is none."""
+    return _nearest(folder)[1]
+
+
+def described_config(folder: Path) -> tuple[str | None, dict[str, Any], dict[str, str]]:
+    """The nearest file that has settings, these settings, and what else may be set, in words."""
+    file, settings = _nearest(folder)
+    return None if file is None else str(file), settings, {key: what for key, (_, what) in _KNOWN.items()}
+
+
+def _nearest(folder: Path) -> tuple[Path | None, dict[str, Any]]:
     for place in (folder, *folder.parents):
         for name in _FILES:
             file = place / name
             if file.is_file():
                 settings = _settings(file)
                 if settings is not None:
-                    return _checked(file, settings)
-    return {}
+                    return file, _checked(file, settings)
+    return None, {}
 
 
 def _settings(file: Path) -> dict[str, Any] | None:
@@ -94,6 +113,10 @@ def _share(value: Any) -> bool:
     return isinstance(value, float) and 0.0 < value < 1.0
 
 
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _pairs(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
@@ -115,6 +138,14 @@ _KNOWN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "covariates": (_texts, "a list of columns"),
     "text": (lambda value: isinstance(value, str), "a column"),
     "columns": (_pairs, "a table such as { labeler = 'rater' }"),
+    "labelers": (_texts, "a list of labelers: columns of wide tables, or names"),
+    "exclude_labelers": (_texts, "a list of labelers to leave out"),
+    "criterion": (lambda value: isinstance(value, str), "one of several criteria in a table"),
+    "missing": (_texts, "a list of answers that count as not given"),
+    "cluster": (lambda value: isinstance(value, str), "a column"),
+    "groups": (lambda value: isinstance(value, str), "a table with labeler and group"),
+    "fail_below": (_number, "a number that the gate takes"),
+    "fail_above": (_number, "a number that the gate takes"),
     "history": (_history, "a list of rounds, or a table with question, models, since, before"),
 }
 
@@ -141,7 +172,7 @@ def _as_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         if key == "columns":
             out["column"] = [f"{ours}={theirs}" for ours, theirs in value.items()]
-        elif key in ("classes", "covariates"):
+        elif key in ("classes", "covariates", "labelers", "exclude_labelers", "missing"):
             out[key] = joined(value)
         elif key == "history" and isinstance(value, dict):
             names = {"question": "from_question", "models": "from_model", "since": "since", "before": "before"}

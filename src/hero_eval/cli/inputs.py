@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ class Data:
     covariates: str | None = None
     text: str | None = None
     flag: str | None = None
+    by: str | None = None
+    cluster: str | None = None
     one_positive: bool = False
     """Whether several positive classes make no sense."""
     at_least: float | None = None
@@ -53,16 +55,27 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
     options = _reading_options(data, problems)
     positive = problems.attempt(lambda: names("--positive", data.positive))
     single = positive[0] if positive is not None and len(positive) == 1 else None
-    problems.attempt(lambda: _refuse_twice(data.history))
+    past = problems.attempt(lambda: _stands_for(data)) or []
+    problems.attempt(lambda: _refuse_twice(past))
     if data.one_positive and positive is not None and single is None:
         problems.errors.append(wrong("E203", f"--positive is {data.positive!r}. Here it names a single class."))
 
-    def read(path: Path, positive: str | None) -> Round | None:
-        doing.say(f"Reading {path}")
-        return problems.attempt(lambda: _read(path, options | {"positive": positive}))
+    used = tuple(one for one in (data.flag, data.by, data.cluster) if one is not None)
 
-    currents = [read(path, single) for path in data.currents]
-    history = [read(path, None if data.currents else single) for path in data.history]
+    of_past = Problems()
+
+    def read(path: Path, positive: str | None, known: frozenset[str], found: Problems = problems) -> Round | None:
+        doing.say(f"Reading {path}")
+        return found.attempt(lambda: _read(path, options | {"positive": positive}, used, known))
+
+    history = [read(path, None if data.currents else single, frozenset(), of_past) for path in past]
+    known = frozenset(name for one in history if one is not None for name in one.labelers)
+    described = {name for one in history if one is not None for name in one.column_names}
+    used = (*used, *sorted(described - known))  # what described items then is no labeler's now
+    currents = [read(path, single, known) for path in data.currents]
+    problems.errors += of_past.errors  # what is wrong with the round that is asked for comes first
+    problems.attempt(lambda: _refuse_unknown_labelers(options, [*history, *currents]))
+    history = _with_note(history, data.history, past)
     if data.flag is not None and currents[0] is not None:
         current, flag = currents[0], data.flag
         problems.attempt(lambda: current.flags(flag))
@@ -85,17 +98,56 @@ def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
         "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
         "missing": problems.attempt(lambda: names("--missing", said.pop("missing"))),
         "map": problems.attempt(lambda: mapping("--map is", split("--map", said.pop("map")) or ()) or None),
+        "labelers": problems.attempt(lambda: names("--labelers", said.pop("labelers"))),
+        "exclude_labelers": problems.attempt(lambda: names("--exclude-labelers", said.pop("exclude_labelers"))),
         "text": data.text,
         **said,
     }
 
 
-def _read(path: Path, options: dict[str, Any]) -> Round:
-    """The round, or its problems with the path in front where the message does not tell it."""
-    from hero_eval import read_round
+def _stands_for(data: Data) -> list[Path]:
+    """The past rounds that were named, one by one, by a pattern or as a folder."""
+    from hero_eval.io.several import stands_for
 
+    return [one for path in data.history for one in stands_for(path, data.currents)]
+
+
+def _with_note(history: list[Round | None], asked: Sequence[Path], found: Sequence[Path]) -> list[Round | None]:
+    """What a pattern or folder stood for is said by the first past round."""
+    from hero_eval.io.several import which_rounds
+
+    note = which_rounds(asked, found)
+    if note is None or not history or history[0] is None:
+        return history
+    return [history[0].noted(note), *history[1:]]
+
+
+def _refuse_unknown_labelers(options: dict[str, Any], rounds: Sequence[Round | None]) -> None:
+    """E131 for a labeler that was named and that no round has; each alone may lack some of them."""
+    from hero_eval.findings import name_some
+    from hero_eval.io.tables import meant
+
+    if any(one is None for one in rounds) or options["labelers"] is None:
+        return
+    there = sorted({name for one in rounds if one is not None for name in one.labelers})
+    absent = [one for one in options["labelers"] if one not in there]
+    if absent and not (options["exclude_labelers"] and set(absent) <= set(options["exclude_labelers"])):
+        raise wrong(
+            "E131",
+            f"--labelers names {name_some(absent)}, which no round has. Labelers: {name_some(there, 12)}."
+            f"{meant(absent[0], there)} Name labelers that are there.",
+        )
+
+
+def _read(path: Path, options: dict[str, Any], used: tuple[str, ...], known: frozenset[str]) -> Round:
+    """The round, or its problems with the path in front where the message does not tell it."""
+    from hero_eval.io.read_options import make_options
+    from hero_eval.read import read_with
+
+    counting = {name: options.get(name) for name in ("engine", "memory_limit", "spark")}
+    made = make_options(name="", **{name: value for name, value in options.items() if name not in counting})
     try:
-        return read_round(path, **options)
+        return read_with(path, replace(made, used=used, familiar=known, lenient=True), **counting)
     except InputError as error:
         raise InputError(_placed(path, problem) for problem in error.problems) from error
 
@@ -105,6 +157,9 @@ def _placed(path: Path, problem: Problem) -> Problem:
         "classes=",
         "missing names",
         "label_kind is",
+        "labelers names",
+        "exclude_labelers names",
+        "criterion is",
         "map is",
         "map names",
         "engine is",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +15,13 @@ from hero_eval.cli.exit_codes import output_failed, say
 from hero_eval.cli.gold_main import gold_app
 from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
 from hero_eval.cli.items_main import items_app
-from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
+from hero_eval.cli.know_main import KNOW as _KNOW
+from hero_eval.cli.know_main import know_app
+from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, grouped
 from hero_eval.cli.ranking_main import ranking_app
 from hero_eval.cli.store_main import store_app
 
-_ASK, _KNOW = "Estimate", "Data, labelers and methods"
+_ASK = "Estimate"
 
 app = typer.Typer(
     name="hero",
@@ -58,7 +60,9 @@ def hero(
 
 
 @app.command(rich_help_panel=_ASK)
+@grouped
 def demo(
+    *,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -98,7 +102,17 @@ def estimate(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(current), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
+    data = Data(
+        given.some(current),
+        history or (),
+        reading,
+        positive,
+        how.covariates,
+        how.text,
+        by=by,
+        cluster=how.cluster,
+        at_least=at_least,
+    )
     gate = gated.gate()
     if (name := stored.named(current, round)) is not None:
         recorded.estimate("estimate", name, stored, data, how, gate, as_json=json, by=by)
@@ -149,7 +163,16 @@ def compare(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
+    data = Data(
+        given.some(a, b),
+        history or (),
+        reading,
+        positive,
+        how.covariates,
+        how.text,
+        cluster=how.cluster,
+        at_least=at_least,
+    )
     gate = gated.gate()
     if (name := stored.named(a, round)) is not None:
         recorded.estimate("compare", name, stored, data, how, gate, as_json=json, other=other_round)
@@ -191,8 +214,8 @@ def winrate(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(current), history or (), reading, None, how.covariates, how.text)
-    sides = {"a": a, "b": b, "tie": tie, "ties": ties}
+    data = Data(given.some(current), history or (), reading, None, how.covariates, how.text, cluster=how.cluster)
+    sides: dict[str, Any] = {"a": a, "b": b, "tie": tie, "ties": ties}
     gate = gated.gate()
     if (name := stored.named(current, round)) is not None:
         recorded.estimate("winrate", name, stored, data, how, gate, as_json=json, **sides)
@@ -217,6 +240,16 @@ def moderation(
     positive: given.Positive = None,
     at_least: given.AtLeast = None,
     reading: Counting,
+    by: given.By = None,
+    gated: Gated,
+    gate_on: Annotated[
+        str,
+        typer.Option(
+            metavar="QUANTITY",
+            help="What --fail-below and --fail-above look at: prevalence, precision, recall, f1 or flagged_share.",
+            rich_help_panel="Output",
+        ),
+    ] = "prevalence",
     round: kept.RoundName = None,
     stored: FromStore,
     json: given.AsJson = False,
@@ -226,12 +259,26 @@ def moderation(
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
-    columns = how.covariates, how.text, flag, True, at_least
-    data = Data(given.some(current), history or (), reading, positive, *columns)
+    data = Data(
+        given.some(current),
+        history or (),
+        reading,
+        positive,
+        how.covariates,
+        how.text,
+        flag=flag,
+        by=by,
+        cluster=how.cluster,
+        one_positive=True,
+        at_least=at_least,
+    )
+    gate = gated.gate()
+    actions.check_quantity(gate_on)
     if (name := stored.named(current, round)) is not None:
-        recorded.estimate("moderation", name, stored, data, how, Gated().gate(), as_json=json, flag=flag)
+        recorded.refuse_by(by)
+        recorded.estimate("moderation", name, stored, data, how, gate, as_json=json, gate_on=gate_on, flag=flag)
     else:
-        actions.moderation(data, how, as_json=json)
+        actions.moderation(data, how, gate, gate_on, as_json=json)
 
 
 @app.command(
@@ -271,7 +318,16 @@ def report(
     from hero_eval.cli import reporting
     from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(a, b), history or (), reading, positive, how.covariates, how.text, at_least=at_least)
+    data = Data(
+        given.some(a, b),
+        history or (),
+        reading,
+        positive,
+        how.covariates,
+        how.text,
+        cluster=how.cluster,
+        at_least=at_least,
+    )
     if (name := stored.named(a, round)) is not None:
         reporting.from_store(name, stored, data, how, gated.gate(), output, title)
     else:
@@ -370,80 +426,7 @@ def count(
     actions.count(Data((), rounds, reading, covariates=covariates), output, as_json=json)
 
 
-@app.command(rich_help_panel=_KNOW, epilog="Example:\n  hero backtest rounds/*")
-@grouped
-def backtest(
-    *,
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help=f"Past rounds, each {given.ROUND}.", show_default=False),
-    ],
-    method: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this method; may be repeated.", show_default=False),
-    ] = None,
-    covariates: given.Covariates = None,
-    text: given.TextColumn = None,
-    penalty: given.Penalty = None,
-    level: given.Level = 0.95,
-    cluster: given.Cluster = None,
-    positive: given.Positives = None,
-    reading: Reading,
-    json: given.AsJson = False,
-    markdown: given.AsMarkdown = False,
-) -> None:
-    """How far each method would have been off on past rounds, and how much these drift."""
-    from hero_eval.cli import actions
-    from hero_eval.cli.inputs import Data
-
-    data = Data((), paths, reading, positive, covariates, text)
-    how = Estimating(penalty=penalty, level=level, cluster=cluster)
-    actions.backtest(data, how, method, actions.shape_of(json, markdown))
-
-
-@app.command(rich_help_panel=_KNOW)
-def methods(json: given.AsJson = False) -> None:
-    """The methods, what they do and what they need."""
-    from hero_eval.cli import actions
-
-    actions.methods(as_json=json)
-
-
-@app.command(
-    rich_help_panel=_KNOW,
-    epilog="Example:\n  hero study exp1-small --replications 100 --output exp1.csv",
-)
-def study(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The study; without it they are listed.", show_default=False)
-    ] = None,
-    replications: Annotated[
-        int | None,
-        typer.Option(min=2, metavar="B", help="Draws a cell; without it the study's own number.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Same seed, same numbers.")] = 1,
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="P", help="How many processes; without it one a core.", show_default=False),
-    ] = None,
-    gold_rate: Annotated[
-        list[float] | None,
-        typer.Option(metavar="R", help="Only cells with this share of gold; may be repeated.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the rows to this .csv or .parquet file.", show_default=False),
-    ] = None,
-    json: given.AsJson = False,
-) -> None:
-    """Simulate how far each method is off, and how often its intervals cover."""
-    from hero_eval.cli import actions
-
-    rates = tuple(gold_rate) if gold_rate else None
-    chosen = {"replications": replications, "seed": seed, "processes": processes, "gold_rates": rates}
-    actions.study(name, chosen, output, as_json=json)
-
-
+app.add_typer(know_app)
 app.add_typer(items_app)
 app.add_typer(ranking_app)
 app.add_typer(gold_app)

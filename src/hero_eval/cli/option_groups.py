@@ -6,6 +6,7 @@ A command says `how: Estimating` and gets one object; its help shows the options
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
+from hero_eval.cli.habits import saying
 from hero_eval.cli.problems import Problems
 from hero_eval.errors import wrong
 from hero_eval.name_lists import mapping, names, split
@@ -51,16 +53,28 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         else:
             taken.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
 
+    taken += _how_much_parameters(taken)
+
     @wraps(command)
     def run(**values: Any) -> None:
+        said = saying(values.pop("verbose", False), values.pop("quiet", False))
         made = {
             name: kind(**{one.name: values.pop(one.name) for one in kind.parameters()}) for name, kind in groups.items()
         }
-        command(**values, **made)
+        with said:
+            command(**values, **made)
 
     run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]  # where `inspect` looks first
     run.__annotations__ = {one.name: one.annotation for one in taken}
     return run
+
+
+def _how_much_parameters(taken: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    """--verbose and --quiet, which every command has."""
+    there = {one.name for one in taken}
+    both = (("verbose", given.Verbose), ("quiet", given.Quiet))
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(name, kind, default=False, annotation=of) for name, of in both if name not in there]
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,8 @@ class Estimating(OptionGroup):
     cluster: given.Cluster = None
     replicates: given.Replicates = None
     seed: given.Seed = None
+    groups: given.Groups = None
+    shrinkage: given.Shrinkage = None
 
     def problems(self) -> Problems:
         """What is wrong with the options, known before anything is read."""
@@ -88,6 +104,8 @@ class Estimating(OptionGroup):
         found.attempt(lambda: Options(method=self.method))
         found.attempt(lambda: Options(penalty=self.penalty))
         found.attempt(lambda: Options(level=self.level))
+        found.attempt(self.labeler_groups)
+        found.attempt(self.checked_shrinkage)
         found.attempt(
             lambda: Options(interval=self.interval, cluster=self.cluster, replicates=self.replicates, seed=self.seed)
         )
@@ -95,7 +113,21 @@ class Estimating(OptionGroup):
 
     def arguments(self) -> dict[str, Any]:
         """What a target takes as it is; columns of the items are known only when these have been read."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("covariates", "text")}
+        read_apart = ("covariates", "text", "groups", "shrinkage")
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in read_apart}
+        return plain | ({} if self.groups is None else {"groups": self.labeler_groups()})
+
+    def labeler_groups(self) -> dict[str, str] | None:
+        """Which labelers are alike, as the file says that --groups names."""
+        from hero_eval.io.pairs import read_pairs
+
+        return None if self.groups is None else read_pairs(self.groups, "labeler", "group")
+
+    def checked_shrinkage(self) -> float | None:
+        """The pseudo-answers that history is fitted with; E201 if they are none."""
+        if self.shrinkage is not None and not (math.isfinite(self.shrinkage) and self.shrinkage >= 0):
+            raise wrong("E201", f"--shrinkage is {self.shrinkage}. It is a number of 0 or more, such as 3")
+        return self.shrinkage
 
 
 @dataclass(frozen=True)
@@ -107,6 +139,9 @@ class Reading(OptionGroup):
     missing: given.Missing = None
     label_kind: given.LabelKind = None
     map: given.AnswerMap = None
+    labelers: given.Labelers = None
+    exclude_labelers: given.ExcludeLabelers = None
+    criterion: given.Criterion = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from hero_eval.cli.habits import how_much
 from hero_eval.cli.interrupts import answering_interrupts
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Activity:
 
 def watched() -> bool:
     """Whether somebody sees stderr as it comes."""
-    if not sys.stderr.isatty():
+    if how_much().quiet or not sys.stderr.isatty():
         return False
     from rich.console import Console
 

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
+from hero_eval.cli.habits import how_much
 from hero_eval.documents import json_text
-from hero_eval.phrasing import TO_DO, printable
+from hero_eval.findings import Finding, importance
+from hero_eval.phrasing import TO_DO, count, printable
 
 TEXT_WIDTH = 80
 NARROWEST = 8
@@ -56,7 +58,7 @@ class Screen(Console):
 def show(page: Page) -> None:
     """Write a page to stdout, with a blank line between blocks."""
     screen = Screen()
-    for position, block in enumerate(page):
+    for position, block in enumerate(_the_answer(page) if how_much().quiet else page):
         if position:
             screen.print()
         _show_block(screen, block)
@@ -86,14 +88,55 @@ def _show_block(screen: Screen, block: Block) -> None:
             _show_table(screen, block)
 
 
+MOST_FINDINGS = 3
+"""Those that are shown unless all are asked for."""
+
+
+def _the_answer(page: Page) -> Page:
+    """What is left of a page where only the answer is wanted; warnings are still named."""
+    strong = [
+        block
+        for block in page
+        if isinstance(block, Table) or (isinstance(block, Line) and (block.strong or block.whole))
+    ]
+    codes = [
+        finding.code
+        for block in page
+        if isinstance(block, Remarks)
+        for finding, _ in block.findings
+        if finding.severity == "warning"
+    ]
+    told = sorted(set(codes), key=codes.index)
+    warned: Page = [Line(f"{count(len(told), 'warning')}: {', '.join(told)}")] if told else []
+    kept: Page = [*strong] or [block for block in page if not isinstance(block, Remarks)]
+    return kept + warned
+
+
 def _show_remarks(screen: Screen, block: Remarks) -> None:
-    ordered = sorted(block.findings, key=lambda one: one[0].severity != "warning")
-    room = max((len(finding.severity) for finding, _ in ordered), default=0)
-    for finding, whom in ordered:
+    ordered = sorted(block.findings, key=lambda one: importance(one[0]))
+    told = [(finding, whom, 0) for finding, whom in ordered] if how_much().verbose else _once_each(ordered)
+    shown = told if how_much().verbose else told[:MOST_FINDINGS]
+    room = max((len(finding.severity) for finding, _, _ in shown), default=0)
+    for finding, whom, alike in shown:
         lead = f"{finding.severity:<{room}} {finding.code}{GAP}"
         text = f"{whom}: {finding.fact}" if whom else finding.fact
+        text += f" (and {alike} more like it: --verbose)" if alike else ""
         _write(screen, text, lead=lead, lead_style="yellow" if finding.severity == "warning" else "dim")
         _write(screen, f"{TO_DO} {finding.action}", style="dim", lead=" " * cell_len(lead))
+    rest = told[len(shown) :]
+    if rest:
+        warnings = sum(finding.severity == "warning" for finding, _, _ in rest)
+        which = f", of which {count(warnings, 'warning')}" if warnings else ""
+        codes = ", ".join(finding.code for finding, _, _ in rest)
+        _write(screen, f"{len(rest)} more{which} ({codes}): --verbose", style="dim")
+
+
+def _once_each(ordered: Sequence[tuple[Finding, str]]) -> list[tuple[Finding, str, int]]:
+    """Findings of one code in one line: the first, and how many there are besides."""
+    by_code: dict[str, list[tuple[Finding, str]]] = {}
+    for finding, whom in ordered:
+        by_code.setdefault(finding.code, []).append((finding, whom))
+    return [(*found[0], len(found) - 1) for found in by_code.values()]
 
 
 def _write(screen: Screen, text: str, style: str = "", lead: str = "", lead_style: str = "") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hero_eval as hero
-from hero_eval.cli.actions import enforce, options_of, two_names
+from hero_eval.cli.actions import enforce, learned, options_of, two_names
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.progress import Activity, activity
@@ -30,10 +30,10 @@ def from_files(data: Data, how: Estimating, gate: Gate, output: Path, title: str
         options = options_of(rounds, how, doing) | {"positive": rounds.positive, "at_least": rounds.at_least}
         made_from = _paths(data)
         if len(rounds.currents) == 1:
-            result, names = hero.estimate_rate(rounds.currents[0], rounds.history, **options), ("A", "B")
+            result, names = hero.estimate_rate(rounds.currents[0], learned(rounds, how, doing), **options), ("A", "B")
         else:
             a, b = rounds.currents
-            result = hero.estimate_difference(a, b, rounds.history, **options)
+            result = hero.estimate_difference(a, b, learned(rounds, how, doing), **options)
             names = two_names(data.currents, a.name, b.name)
         report = _made(result, doing, names, title, made_from, gate)
         place = write(report, output)

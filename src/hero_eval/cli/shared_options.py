@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-ROUND = "a folder with labels, gold and items, or one table"
+ROUND = "a folder with labels, gold and items, or one table, long or wide (one column per labeler)"
 
 
 def some(*paths: Path | None) -> list[Path]:
@@ -25,7 +25,7 @@ Histories = Annotated[
     typer.Option(
         "--history",
         metavar="PATH",
-        help="A past round with some gold; give the option once for each past round.",
+        help="Past rounds with some gold: paths, a pattern ('rounds/2026-*') or a folder of rounds; may be repeated.",
         rich_help_panel=_DATA,
         show_default=False,
     ),
@@ -72,6 +72,35 @@ AnswerMap = Annotated[
     typer.Option(
         metavar="A=B,...",
         help="Answers that are read as others, such as good=1,bad=0.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+Labelers = Annotated[
+    str | None,
+    typer.Option(
+        "--labelers",
+        "--only-labelers",
+        metavar="A,B,...",
+        help="Only these labelers; in a wide table, the columns that are labelers. Else all, or as recognized.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+ExcludeLabelers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help="Labelers to leave out; * stands for any text.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
+Criterion = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Of several criteria in one table this one: columns NAME_gpt or gpt_NAME, rows with criterion NAME.",
         rich_help_panel=_DATA,
         show_default=False,
     ),
@@ -200,6 +229,24 @@ Seed = Annotated[
     int | None,
     typer.Option(metavar="N", help="Seed of the bootstrap.", rich_help_panel=_ESTIMATE, show_default=False),
 ]
+Groups = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A table with labeler and group: a new labeler counts as its group does.",
+        rich_help_panel=_ESTIMATE,
+        show_default=False,
+    ),
+]
+Shrinkage = Annotated[
+    float | None,
+    typer.Option(
+        metavar="N",
+        help="Fit history with so many pseudo-answers per labeler and class, such as 3; without it none.",
+        rich_help_panel=_ESTIMATE,
+        show_default=False,
+    ),
+]
 By = Annotated[
     str | None,
     typer.Option(
@@ -229,6 +276,12 @@ FailAbove = Annotated[
 ]
 AsMarkdown = Annotated[
     bool, typer.Option("--markdown", help="Print Markdown instead of plain text.", rich_help_panel=_OUTPUT)
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show all findings, one by one.", rich_help_panel=_OUTPUT)
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show the answer alone, without progress.", rich_help_panel=_OUTPUT)
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead of text.", rich_help_panel=_OUTPUT)

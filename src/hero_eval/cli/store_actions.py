@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,7 +147,18 @@ def _change(row: Entry) -> dict[str, Any]:
 
 def _estimate(row: dict[str, Any]) -> dict[str, Any]:
     keys = ("estimate", "command", "round", "store_version", "package")
-    return {key: row[key] for key in keys} | {"written": row["written"].isoformat(timespec="seconds")}
+    written = row["written"].isoformat(timespec="seconds")
+    return {key: row[key] for key in keys} | {"written": written} | _answer_of(json.loads(row["document"]))
+
+
+def _answer_of(document: dict[str, Any]) -> dict[str, Any]:
+    """The number and the interval that were recorded; of several numbers how many there are."""
+    one = document.get("prevalence", document)
+    interval = one.get("interval") or {}
+    low, high = interval.get("low"), interval.get("high")
+    several = document.get("groups") or document.get("methods") or ()
+    note = f"{len(several)} numbers" if several else ""
+    return {"what": one.get("what"), "value": one.get("value"), "low": low, "high": high, "note": note}
 
 
 def remove(path: str, name: str, *, as_json: bool) -> None:

@@ -18,7 +18,9 @@ store_app = typer.Typer()
 
 
 @store_app.command(rich_help_panel=_PANEL, epilog="Example:\n  hero init --store hero-store")
+@grouped
 def init(
+    *,
     path: Annotated[str | None, typer.Argument(metavar="PATH", help="As --store.", show_default=False)] = None,
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
@@ -113,7 +115,9 @@ def import_(
 
 
 @store_app.command(rich_help_panel=_PANEL)
+@grouped
 def rounds(
+    *,
     question: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only rounds of this question.", show_default=False)
     ] = None,
@@ -128,7 +132,9 @@ def rounds(
 
 
 @store_app.command("show", rich_help_panel=_PANEL)
+@grouped
 def show_(
+    *,
     round: Annotated[
         str | None,
         typer.Argument(
@@ -148,7 +154,8 @@ def show_(
 
 
 @store_app.command(rich_help_panel=_PANEL)
-def remove(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+@grouped
+def remove(*, round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
     """Take a round out of the store; hero restore brings it back."""
     from hero_eval.cli import store_actions
 
@@ -156,7 +163,8 @@ def remove(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, 
 
 
 @store_app.command(rich_help_panel=_PANEL)
-def restore(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+@grouped
+def restore(*, round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
     """Bring back a round that was removed."""
     from hero_eval.cli import store_actions
 
@@ -172,7 +180,9 @@ def restore(round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE,
         "  hero serve --public-url https://evals.example.org --proxy-headers 127.0.0.1"
     ),
 )
+@grouped
 def serve(
+    *,
     host: kept.Host = "127.0.0.1",
     port: kept.Port = 8000,
     token: kept.Token = None,
@@ -224,7 +234,9 @@ def mcp(
 
 
 @store_app.command(rich_help_panel=_PANEL)
+@grouped
 def reproduce(
+    *,
     estimate: Annotated[str, typer.Argument(metavar="ESTIMATE", help="The id of a recorded estimate, or its start.")],
     store: kept.StorePath = kept.DEFAULT_STORE,
 ) -> None:
@@ -239,7 +251,8 @@ store_app.add_typer(keeping_app, name="store", rich_help_panel=_PANEL)
 
 
 @keeping_app.command(epilog="Example:\n  hero store check --store hero-store")
-def check(store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+@grouped
+def check(*, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
     """Read everything in the store and say what is whole; exit code 2 if something is not."""
     from hero_eval.cli import store_actions
 
@@ -247,7 +260,8 @@ def check(store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False
 
 
 @keeping_app.command(epilog="Example:\n  hero store compact --store hero-store")
-def compact(store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
+@grouped
+def compact(*, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
     """Put small files together and remove what was replaced; no round, version or estimate is lost."""
     from hero_eval.cli import store_actions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hero_eval import phrasing
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def made(path: str, given: str) -> Page:
     return [
         Line(f"Made an empty store: {path}", whole=True),
-        Line(f"Add a round: hero add PATH --round NAME --store {given}"),
+        Line(f"Add a round: hero add PATH --round NAME --store {quote(given)}"),
     ]
 
 
@@ -53,7 +54,7 @@ def _amounts(items: int, labels: int, gold: int) -> str:
 def removed(entry: Entry, path: str) -> Page:
     return [
         Line(f"Removed round {entry.round!r} ({_amounts(entry.items, entry.labels, entry.gold)}).", strong=True),
-        Line(f"Its data stay. Bring it back: hero restore {entry.round} --store {path}", whole=True),
+        Line(f"Its data stay. Bring it back: hero restore {quote(entry.round)} --store {quote(path)}", whole=True),
     ]
 
 
@@ -64,26 +65,33 @@ def restored(entry: Entry) -> Page:
 
 def rounds(rows: Sequence[Entry], path: str, *, removed: bool) -> Page:
     if not rows:
-        what = "No round is removed." if removed else f"No rounds yet: hero add PATH --round NAME --store {path}"
+        what = "No round is removed." if removed else f"No rounds yet: hero add PATH --round NAME --store {quote(path)}"
         return [Line(what)]
+    telling = {
+        "round": True,
+        "question": len({row.question for row in rows}) > 1,
+        "model": any(row.model for row in rows),
+    }
+    names = [name for name, tells in telling.items() if tells]
     columns = [
-        Column("round", "left", cut=True),
-        Column("question", "left", cut=True),
-        Column("model", "left", cut=True),
+        *(Column(name, "left", cut=True) for name in names),
         Column("date", "left"),
         *(Column(name) for name in ("items", "labels", "gold", "labelers")),
     ]
     cells = [
         [
-            row.round,
-            row.question,
-            row.model or "–",
+            *(getattr(row, name) or "–" for name in names),
             "unknown" if row.date is None else str(row.date),
-            *(f"{count:,}" for count in (row.items, row.labels, row.gold, row.labelers)),
+            *(_amount(count) for count in (row.items, row.labels, row.gold, row.labelers)),
         ]
         for row in rows
     ]
     return [Table(columns, cells)]
+
+
+def _amount(count: int) -> str:
+    """A count in seven letters at the most."""
+    return f"{count:,}" if count < 1_000_000 else f"{count / 1e6:,.1f}M"
 
 
 def soundness(found: Soundness) -> Page:
@@ -171,9 +179,23 @@ def _estimates(rows: Sequence[Mapping[str, Any]]) -> Page:
     if not rows:
         return []
     columns = [Column(name, "left", cut=name == "round") for name in ("estimate", "command", "round")]
-    columns += [Column("of version"), Column("written", "left")]
-    cells = [[row["estimate"], row["command"], row["round"], str(row["store_version"]), row["written"]] for row in rows]
-    return [Heading("Estimates"), Table(columns, cells)]
+    columns += [Column("value"), Column("interval", "left"), Column("written", "left")]
+    cells = [
+        [
+            row["estimate"][:_SHORT_ID],
+            row["command"],
+            row["round"],
+            phrasing.UNKNOWN if row["value"] is None else phrasing.number(row["value"]),
+            row["note"] if row["low"] is None else phrasing.span(row["low"], row["high"]),
+            row["written"][:10],
+        ]
+        for row in rows
+    ]
+    return [Heading("Estimates"), Table(columns, cells), Line("Make one again: hero reproduce ESTIMATE")]
+
+
+_SHORT_ID = 10
+"""Letters of an estimate's id: its start is enough to name it."""
 
 
 def what_came(export: Export) -> Page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
@@ -30,6 +31,7 @@ def estimate(
     *,
     as_json: bool,
     other: str | None = None,
+    gate_on: str = "prevalence",
     **extra: Any,
 ) -> None:
     """Ask the store, record, show, let the gate decide. A number that could not be recorded is shown all the same."""
@@ -45,10 +47,10 @@ def estimate(
         if not stored.no_save:
             save(store, recorded)
     except hero.HeroError:
-        show_recorded(recorded, as_json=as_json, saved=False, gate=gate)
+        show_recorded(recorded, as_json=as_json, saved=False, gate=gate, gate_on=gate_on)
         raise
-    show_recorded(recorded, as_json=as_json, saved=not stored.no_save, gate=gate)
-    enforce(gate, _numbers(recorded.result))
+    show_recorded(recorded, as_json=as_json, saved=not stored.no_save, gate=gate, gate_on=gate_on)
+    enforce(gate, _numbers(recorded.result, gate_on))
 
 
 _KEPT = (
@@ -60,7 +62,14 @@ def _refuse_reading(data: Data) -> None:
     """What would be read otherwise in files has been read when the round was added."""
     if data.reading.missing is not None:
         raise wrong("E204", _KEPT)
-    for name, value in (("--map", data.reading.map), ("--label-kind", data.reading.label_kind)):
+    said = (
+        ("--map", data.reading.map),
+        ("--label-kind", data.reading.label_kind),
+        ("--labelers", data.reading.labelers),
+        ("--exclude-labelers", data.reading.exclude_labelers),
+        ("--criterion", data.reading.criterion),
+    )
+    for name, value in said:
         if value is not None:
             raise wrong("E204", _KEPT.replace("--missing", name).replace(": give it to hero add", ""))
 
@@ -80,6 +89,9 @@ def ask_store(
     if data.reading.column:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
     _refuse_reading(data)
+    for name, value in (("--groups", how.groups), ("--shrinkage", how.shrinkage)):
+        if value is not None:
+            raise wrong("E204", f"{name} is for rounds in files; estimates of the store are recorded without it.")
     options = how.arguments() | {
         "classes": split("--classes", data.reading.classes),
         "positive": names("--positive", data.positive),
@@ -98,13 +110,15 @@ def ask_store(
         return store, make(store, asked_of(command, round, options), doing.step)
 
 
-def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate | None = None) -> None:
+def show_recorded(
+    recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate | None = None, gate_on: str = "prevalence"
+) -> None:
     """The gate is no part of what is recorded: it is asked of a number, and may be asked anew."""
     from hero_eval.cli.actions import with_gate
 
     if as_json:
         document = recorded.document
-        show_json(document if gate is None else with_gate(document, gate, _numbers(recorded.result)))
+        show_json(document if gate is None else with_gate(document, gate, _numbers(recorded.result, gate_on)))
         return
     past = ", ".join(recorded.history) or "none"
     tail = [Line(f"History: {past} (store version {recorded.store_version}).")]
@@ -139,14 +153,22 @@ def page_of(recorded: Recorded) -> Page:
     return views.difference(result, asked.round, asked.other) if asked.other else views.estimate(result)
 
 
-def _numbers(result: Any) -> list[hero.Estimate]:
+def refuse_by(by: str | None) -> None:
+    """E204 for groups of a question that the store records whole."""
+    if by is not None:
+        raise wrong("E204", "--by is for rounds in files; moderation of a round of the store is recorded whole.")
+
+
+def _numbers(result: Any, gate_on: str) -> list[hero.Estimate]:
     """The numbers that a gate looks at."""
+    if isinstance(result, hero.Moderation):
+        return [result[gate_on]]
     if isinstance(result, hero.GroupedEstimates):
         return list(result.values())
     return [result] if isinstance(result, hero.Estimate) else []
 
 
-def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
+def past_rounds(chosen: FromStore, data: Data, files: str = "hero labelers HISTORY") -> list[hero.Round]:
     """Files that were named, or the rounds of the store that fit, oldest first."""
     from hero_eval.cli.inputs import read_rounds
 
@@ -154,21 +176,21 @@ def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
         if data.history:
             return list(read_rounds(data, doing).history or ())
         _refuse_reading(data)
-        store = _store_instead_of_files(chosen.store)
+        store = _store_instead_of_files(chosen.store, files)
         doing.say(f"Reading {chosen.store}")
         return store.read_all(
             _fitting(store, chosen), positive=data.positive, classes=split("--classes", data.reading.classes)
         )
 
 
-def _store_instead_of_files(path: str) -> hero.Store:
+def _store_instead_of_files(path: str, files: str) -> hero.Store:
     """The store; if there is none, files may have been meant."""
     try:
         return hero.open_store(path)
     except hero.InputError as error:
         if error.code != "E401":
             raise
-        raise wrong("E401", f"{error.problems[0].message}. Or name past rounds: hero labelers HISTORY") from error
+        raise wrong("E401", f"{error.problems[0].message}. Or name past rounds: {files}") from error
 
 
 def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:
@@ -185,11 +207,24 @@ def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:
     return fitting
 
 
+def backtest(chosen: FromStore, data: Data, how: Estimating, methods: list[str] | None, shape: str) -> None:
+    """Each round of the store that fits in turn as the current one."""
+    from hero_eval.cli.actions import play
+    from hero_eval.cli.inputs import Rounds
+
+    how.problems().raise_any()
+    positive, covariates = names("--positive", data.positive), names("--covariates", data.covariates)
+    single = data.positive if positive is not None and len(positive) == 1 else None
+    past = past_rounds(chosen, replace(data, positive=single), "hero backtest PATH")
+    rounds = Rounds((), tuple(past), covariates, data.text, None if single is not None else positive)
+    play(rounds, how, methods, shape)
+
+
 def labelers(chosen: FromStore, data: Data, *, as_json: bool) -> None:
     """How reliable each labeler is, learned from all rounds of the store that fit."""
     from hero_eval.cli.actions import show_labelers
 
-    past = _past_rounds(chosen, data)
+    past = past_rounds(chosen, data)
     with activity() as doing:
         doing.say("Learning from history")
         result = hero.fit_reliability(past, progress=doing.step)
@@ -204,7 +239,7 @@ def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: 
     from hero_eval.labelers.over_time import reliability_over_time
 
     check_level(level)
-    past = _past_rounds(chosen, data)
+    past = past_rounds(chosen, data)
     with activity() as doing:
         doing.say("Learning from each round")
         result = reliability_over_time(past, level)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.comparison import Comparison
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation
+    from hero_eval.targets.moderation_groups import GroupedModeration
 
 CLASSES_A_TABLE = 4
 """Columns of "value ± error" that fit beside a name in 80 columns."""
@@ -160,6 +161,39 @@ def moderation(result: Moderation) -> Page:
         Facts(phrasing.how(result.prevalence)),
         *remarks(result.findings),
     ]
+
+
+def moderation_family(result: GroupedModeration) -> Page:
+    """A table for each quantity, one row a group."""
+    first = next(iter(result.values()))
+    level = phrasing.percent(result.level)
+    title = f"Moderation by {result.by}; the {len(result)} intervals of a quantity hold together at {level}."
+    doubts = phrasing.codes(doubts_of(result.findings))
+    page: Page = [Line(f"{title} In doubt: {doubts}." if doubts else title, strong=True)]
+    for name in ("prevalence", "precision", "recall"):
+        of_groups = {group: one[name] for group, one in result.items()}
+        page += [Heading(first[name].what.split(" where ")[0]), _values(result.by, of_groups, (0.0, 1.0))]
+    return [*page, Facts(phrasing.how(first.prevalence)[:1]), *remarks(result.findings)]
+
+
+def config(file: str | None, settings: Mapping[str, Any], known: Mapping[str, str]) -> Page:
+    """What a project's file says, and what it may say."""
+    if file is None:
+        lead = Line("No hero.toml, and no [tool.hero] in pyproject.toml, here or in a folder above.", strong=True)
+    else:
+        lead = Line(f"From {file}", strong=True, whole=True)
+    said: Page = [Facts([(key, _toml(value)) for key, value in settings.items()])] if settings else []
+    more = [(key, what) for key, what in known.items() if key not in settings]
+    tail = "The command line comes first, then the environment (HERO_STORE), then the file."
+    return [lead, *said, Heading("May be said" if not settings else "May be said too"), Facts(more), Line(tail)]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(of)}" for key, of in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:

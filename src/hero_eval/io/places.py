@@ -25,7 +25,7 @@ _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 
 
 @dataclass
-class Place:
+class AtHand:
     """A copy that can be read; it is gone after reading unless it is to be kept until the program ends."""
 
     path: Path
@@ -49,14 +49,14 @@ def address_of(path: str | os.PathLike[str]) -> str | None:
 
 
 @contextmanager
-def at_hand(path: str | os.PathLike[str]) -> Iterator[Place]:
+def at_hand(path: str | os.PathLike[str]) -> Iterator[AtHand]:
     """The files of a path, copied here if they are elsewhere; messages name the place as the caller did."""
     address = address_of(path)
     if address is None and os.fspath(path) != STDIN:
-        yield Place(Path(path).expanduser())
+        yield AtHand(Path(path).expanduser())
         return
     folder = Path(tempfile.mkdtemp(prefix="hero-"))
-    place = Place(folder, folder)
+    place = AtHand(folder, folder)
     try:
         place.path = _fetched(address, folder) if address is not None else _from_stdin(folder)
         yield place

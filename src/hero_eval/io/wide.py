@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,10 @@ class Asked:
     option: str = "--labelers"
     """How the command names labelers' columns."""
 
+    def excludes(self, labeler: str) -> bool:
+        """Whether this labeler was to be left out; `*` stands for any text."""
+        return any(fnmatchcase(labeler, pattern) for pattern in self.excluded)
+
 
 def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
     """What the columns of this table are; None if it does not look wide.
@@ -122,13 +127,13 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
         chosen = _named(name, asked, free, header)
         why = "as named"
     else:
-        free = [one for one in free if one not in asked.excluded]
+        free = [one for one in free if not asked.excludes(one)]
         chosen, why = _recognized(name, table, free, gold, asked)
         _refuse_criteria(name, [*chosen, *([] if gold is None else [gold])])
     if not chosen:
         return None
     _refuse_label_column(name, header, gold, asked)
-    others = tuple(one for one in header if one not in (item, gold, *chosen))
+    others = tuple(one for one in header if one not in (item, gold, *chosen) and not asked.excludes(one))
     return WideColumns(item, {one: one for one in chosen}, gold, others, why)
 
 
@@ -144,7 +149,7 @@ def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) 
             f"{listed(header)}.{meant(absent[0], free)} Name columns that are there (labelers=[...]; command: "
             f"{asked.option} A,B).",
         )
-    return [one for one in there if one not in asked.excluded]
+    return [one for one in there if not asked.excludes(one)]
 
 
 def _item_column(table: Any, asked: Asked) -> str | None:
@@ -224,7 +229,9 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
     looks = {one: look for one, look in looks.items() if look.values and not look.many}
     familiar = [one for one in looks if one in asked.known]
     if familiar:
-        return familiar, "other rounds have labelers of these names"
+        rest = [one for one in free if one not in familiar]
+        more, _ = _recognized(name, table, rest, gold, replace(asked, known=())) if gold is not None else ([], "")
+        return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
     called = [one for one in plausible if _PEOPLE.search(one.lower())]
     if gold is not None:
@@ -319,7 +326,7 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
             "command: --criterion).",
         )
     gold = next((column for labeler, column in own.items() if _is_gold_name(labeler)), None)
-    people = {one: column for one, column in own.items() if column != gold and one not in asked.excluded}
+    people = {one: column for one, column in own.items() if column != gold and not asked.excludes(one)}
     if asked.labelers is not None:
         people = {one: column for one, column in people.items() if one in asked.labelers}
         _named(name, asked, list(own), table.column_names)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 from hero_eval import __version__
@@ -123,7 +124,7 @@ class Log:
             there = f"It holds: {name_some(names, 12)}." if names else "It holds no round yet: hero add"
             raise wrong("E403", f"the store has no round {name!r}. {there}")
         if row.removed:
-            remedy = f"Bring it back: hero restore {name}"
+            remedy = f"Bring it back: hero restore {quote(name)}"
             raise wrong("E403", f"round {name!r} was removed from the store (version {row.version}). {remedy}")
         return row
 
