@@ -16,6 +16,10 @@ from hero_eval.result_frames import Framed, checked_backend, to_frame
 
 LEAST_SHARED = 20
 """Items that two labelers must share before their agreement tells anything."""
+_FULL_SHARE = 0.1
+"""The share of labelers in a usual row, from which on full products are faster than sparse ones."""
+_MOST_FULL = 1 << 24
+"""Rows times labelers up to which they are taken: 128 MB."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ def agreement(reliability: Reliability, most: int = 200) -> Agreement:
 
     def both(chosen: Any, column: Any, width: int) -> Any:
         here = sparse.csr_array((np.ones(int(chosen.sum())), (rows[chosen], column[chosen])), (patterns.n_rows, width))
+        if here.nnz >= _FULL_SHARE * patterns.n_rows * width and patterns.n_rows * width <= _MOST_FULL:
+            full = here.toarray()
+            return sparse.csr_array(full.T @ (full * items[:, None]))
         return here.T @ (here * items[:, None])
 
     shared = sparse.triu(both(np.ones(len(rows), dtype=bool), labeler, n_labelers), 1, format="csr")
