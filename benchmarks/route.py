@@ -17,15 +17,11 @@ the other, each drawn with the gold of those before. Shown: cover, and bias in i
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 
 import numpy as np
 import pyarrow as pa

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.gold_queue import GoldQueue, choose_gold
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.plan import Plan, plan
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
 
@@ -43,6 +44,7 @@ _HOMES = {
     "History": "store.past_rounds",
     "InputError": "errors",
     "Moderation": "targets.moderation",
+    "Plan": "targets.plan",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",
@@ -57,6 +59,7 @@ _HOMES = {
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "labelers.fitting",
     "open_store": "store.store",
+    "plan": "targets.plan",
     "read_round": "read",
     "save_counts": "counting.tally_files",
 }
@@ -73,6 +76,7 @@ __all__ = [
     "History",
     "InputError",
     "Moderation",
+    "Plan",
     "Reliability",
     "Round",
     "Store",
@@ -88,6 +92,7 @@ __all__ = [
     "estimate_win_rate",
     "fit_reliability",
     "open_store",
+    "plan",
     "read_round",
     "save_counts",
 ]

@@ -51,6 +51,8 @@ CATALOGUE: dict[str, str] = {
     "E207": "the configuration file is wrong",
     "E213": "the output cannot be written",
     "E220": "there are too few items to draw from",
+    "E221": "nothing says what to plan for",
+    "E222": "a forecast is not to be had",
     # data that cannot support the answer
     "E301": "no labeler of the current round is known from history",
     "E302": "history has no gold",

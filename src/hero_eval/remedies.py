@@ -45,6 +45,8 @@ ERRORS: Mapping[str, str] = {
     "E214": "Use `hero3`, `hero1`, `hero2` or `gold_proportion` on rounds in memory, or make labels 0 and 1 yourself.",
     "E212": "Install the extra that the message names, give the engine more memory, or look at its own log.",
     "E220": "Ask for fewer items, or label more; give every item a value of the column `by`.",
+    "E221": "Name one: `width=`, `budget=` with `costs=`, or `detect=`.",
+    "E222": "Ask for fewer labelers, or plan before any data: `hero plan --items N --labelers J`.",
     "E301": "Add a past round in which some of these labelers took part.",
     "E302": "Have an expert answer a random part of a past round.",
     "E303": "Give the current round labels.",

@@ -8,6 +8,7 @@ Altair and vl-convert draw them, without a browser; `pip install 'hero-eval[repo
 
 from hero_eval.charts.interval_charts import difference, differences, estimates, methods
 from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
+from hero_eval.charts.plan_chart import spending
 from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
 from hero_eval.charts.study_charts import coverage, real, study
 from hero_eval.charts.theme import Chart
@@ -28,6 +29,7 @@ __all__ = [
     "over_time",
     "pool_shift",
     "real",
+    "spending",
     "study",
     "width",
 ]

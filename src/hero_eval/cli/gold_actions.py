@@ -13,6 +13,8 @@ from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
+from hero_eval.errors import wrong
+from hero_eval.name_lists import mapping, names, split
 
 
 def next_items(
@@ -39,6 +41,45 @@ def next_items(
         return
     page = gold_views.queue(queue, full=output is None, kept=probabilities is not None)
     show([*page, *(Line(line, whole=True) for line in written)])
+
+
+def plan(
+    data: Data,
+    asked: Mapping[str, Any],
+    cost: str | None,
+    judges: str | None,
+    chart: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    prices, judged = prices_of(cost), names("--judges", judges) or ()
+    with activity() as doing:
+        rounds = read_rounds(data, doing)
+        doing.say("Looking ahead")
+        current = rounds.currents[0] if rounds.currents else None
+        options = {"costs": prices, "judges": judged, "positive": rounds.positive, "progress": doing.step}
+        made = hero.plan(current, rounds.history, **options, **asked)
+    if chart is not None:
+        from hero_eval.charts.plan_chart import spending
+
+        spending(made).save(chart)
+    if as_json:
+        show_json(made.to_dict())
+        return
+    show([*gold_views.plan(made), *([Line(f"Chart: {chart}", whole=True)] if chart is not None else [])])
+
+
+def prices_of(cost: str | None) -> dict[str, float] | None:
+    """`gold=3,label=0.05` as numbers."""
+    if cost is None:
+        return None
+    found = {}
+    for name, price in mapping("--cost is", split("--cost", cost) or ()).items():
+        try:
+            found[name] = float(price)
+        except ValueError:
+            raise wrong("E201", f"--cost names {price!r} as the price of {name}. It is a number") from None
+    return found
 
 
 def _all_probabilities(queue: hero.GoldQueue) -> Any:

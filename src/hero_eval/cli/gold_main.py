@@ -2,15 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hero_eval.cli import shared_options as given
-from hero_eval.cli.option_groups import Counting, grouped
+from hero_eval.cli.option_groups import Counting, OptionGroup, grouped
 
 _PANEL = "Gold: how much, which items, when to stop"
+_BEFORE = "Before any data"
+
+Prices = Annotated[
+    str | None,
+    typer.Option(
+        "--cost",
+        metavar="WHAT=PRICE,...",
+        help="Prices of gold, label, judge, item, and of single labelers: gold=3,label=0.05.",
+        show_default=False,
+    ),
+]
+Judges = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Labelers whose labels cost what a judge's does.", show_default=False)
+]
+
+
+@dataclass(frozen=True)
+class Designing(OptionGroup):
+    """A round that is only planned."""
+
+    items: Annotated[
+        int | None, typer.Option(metavar="N", help="Items.", rich_help_panel=_BEFORE, show_default=False)
+    ] = None
+    labelers: Annotated[
+        int | None, typer.Option(metavar="J", help="Labels per item.", rich_help_panel=_BEFORE, show_default=False)
+    ] = None
+    sensitivity: Annotated[
+        float, typer.Option(metavar="P", help="How often labelers find the positive class.", rich_help_panel=_BEFORE)
+    ] = 0.8
+    specificity: Annotated[
+        float, typer.Option(metavar="P", help="How often they find the other.", rich_help_panel=_BEFORE)
+    ] = 0.8
+    gold: Annotated[int, typer.Option(metavar="G", help="Golds in history.", rich_help_panel=_BEFORE)] = 0
+    own_gold: Annotated[int, typer.Option(metavar="G", help="Golds in the round itself.", rich_help_panel=_BEFORE)] = 0
+    rate: Annotated[float, typer.Option(metavar="P", help="The rate expected.", rich_help_panel=_BEFORE)] = 0.5
+    drift: Annotated[
+        float,
+        typer.Option(metavar="SD", help="Drift between rounds, logit scale; 0.5 is usual.", rich_help_panel=_BEFORE),
+    ] = 0.0
+    detect: Annotated[
+        float | None,
+        typer.Option(
+            metavar="D", help="A against B: the difference to be seen.", rich_help_panel=_BEFORE, show_default=False
+        ),
+    ] = None
+    power: Annotated[
+        float, typer.Option(metavar="P", help="The chance with which it is to be seen.", rich_help_panel=_BEFORE)
+    ] = 0.8
+
 
 gold_app = typer.Typer()
 
@@ -84,3 +134,47 @@ def next_items(
     chosen = {"count": count, "seed": seed, "target": target, "by": by, "floor": floor}
     sides = {"ties": ties, "a": a, "b": b, "tie": tie}
     gold_actions.next_items(data, chosen | sides, output, probabilities, as_json=json)
+
+
+@gold_app.command(
+    rich_help_panel=_PANEL,
+    epilog=(
+        "Examples:\n"
+        "  hero plan rounds/may --history rounds/april --width 0.06\n"
+        "  hero plan rounds/may --history rounds/april --budget 500 --cost gold=3,label=0.05\n"
+        "  hero plan --items 500 --labelers 5 --sensitivity .8 --specificity .9 --gold 50\n"
+        "  hero plan --items 500 --labelers 5 --gold 50 --detect 0.05 --power 0.8"
+    ),
+)
+@grouped
+def plan(
+    *,
+    current: given.Current = None,
+    history: given.Histories = None,
+    width: Annotated[
+        float | None, typer.Option(metavar="W", help="The width that the interval is to have.", show_default=False)
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="B", help="What may be spent, in the unit of --cost.", show_default=False)
+    ] = None,
+    cost: Prices = None,
+    judges: Judges = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also draw width against spending: .svg, .png, .json or .csv.", show_default=False
+        ),
+    ] = None,
+    design: Designing,
+    level: given.Level = 0.95,
+    positive: given.Positives = None,
+    reading: Counting,
+    json: given.AsJson = False,
+) -> None:
+    """How much gold, how many items and labels a width takes, or the best for a budget."""
+    from hero_eval.cli import gold_actions
+    from hero_eval.cli.inputs import Data
+
+    data = Data(given.some(current), history or (), reading, positive)
+    asked = {"width": width, "budget": budget, "level": level}
+    gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json)

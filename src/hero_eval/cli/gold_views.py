@@ -9,6 +9,7 @@ from hero_eval.cli.blocks import Column, Facts, Line, Page, Table, remarks
 
 if TYPE_CHECKING:
     from hero_eval.targets.gold_queue import GoldQueue
+    from hero_eval.targets.plan import Plan
 
 FEW_ROWS = 10
 """Of a queue that is written to a file anyway."""
@@ -46,3 +47,43 @@ def queue(result: GoldQueue, *, full: bool, kept: bool) -> Page:
             )
         )
     return page + remarks(result.findings)
+
+
+def plan(result: Plan) -> Page:
+    """The plan in sentences, what each kind alone leads to, and width against spending."""
+    page: Page = [Line(result.words[0], strong=True), *(Line(words) for words in result.words[1:])]
+    if result.routes:
+        columns = [Column("more of", "left"), Column("how many"), Column("cost"), Column("width then")]
+        rows = [
+            [
+                _KINDS[one.kind],
+                "not by it alone" if one.amount is None else _amount(one.kind, one.amount),
+                _money(one.cost),
+                f"{one.width:.3f}",
+            ]
+            for one in result.routes
+        ]
+        page.append(Table(columns, rows))
+    shown = [kind for kind in _KINDS if any(getattr(one.more, kind) for one in result.curve)]
+    priced = any(one.cost == one.cost and one.cost > 0 for one in result.curve)
+    columns = [*([Column("spent")] if priced else []), *(Column(_KINDS[kind]) for kind in shown), Column("width")]
+    rows = [
+        [
+            *([_money(one.cost)] if priced else []),
+            *(_amount(kind, getattr(one.more, kind)) for kind in shown),
+            f"{one.width:.3f}",
+        ]
+        for one in result.curve
+    ]
+    return [*page, Table(columns, rows)]
+
+
+_KINDS = {"gold": "gold here", "past_gold": "past gold", "items": "items", "labels": "labels per item"}
+
+
+def _amount(kind: str, amount: float) -> str:
+    return f"{amount:.2f}" if kind == "labels" else f"{amount:,.0f}"
+
+
+def _money(cost: float) -> str:
+    return f"{cost:,.2f}" if cost == cost else phrasing.UNKNOWN

@@ -105,6 +105,11 @@ class LevelInformation:
             out += multinomial_information(mass[None], share, self.slopes.class_design(component, keyed.row[keys]))[0]
         return out
 
+    @property
+    def matrix(self) -> Floats:
+        """(p, p): the information of all rows, priors included; for few parameters (`is_dense`)."""
+        return self._matrix
+
     def of_rows(self, only: Bools) -> Any:
         """(p, p) sparse: the observed information of some rows, priors left out."""
         counts = np.where(only, self.model.rows.patterns.counts, 0.0)
