@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 import struct
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -14,7 +16,7 @@ import httpx
 import pyarrow as pa
 import pytest
 from gold_store import CURRENT, HOSTILE, fill_for_gold
-from web_server import FORM_TOKEN, served, visiting, when_there
+from web_server import FORM_TOKEN, PATIENCE, served, visiting, when_there
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
@@ -38,9 +40,16 @@ def lay_out(place: Path, n_items: int = 20, contents: dict[str, Any] | None = No
     return write_queue(hero.open_store(place).place, queue)
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A store that tests take copies of, and the truth."""
+    folder = tmp_path_factory.mktemp("built") / "store"
+    return folder, fill_for_gold(folder, 20)[1]
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    fill_for_gold(tmp_path / "store", 20)
+def place(tmp_path: Path, built: tuple[Path, dict[str, str]]) -> Path:
+    shutil.copytree(built[0], tmp_path / "store")
     (tmp_path / "pictures").mkdir()
     return tmp_path / "store"
 
@@ -149,9 +158,7 @@ def test_hostile_items_are_text(place: Path) -> None:
             answer = client.get("/gold", params={"round": CURRENT})
             assert "script-src 'self'" in answer.headers["content-security-policy"]
             item = page[page.index('class="item"') : page.index("<aside")]
-            assert not re.search(r"<(script|svg|iframe|img|object|embed|style|link)\b|javascript:[^&]*\"", item), item[
-                :2000
-            ]
+            assert not re.search(r"<(script|svg|iframe|img|object|embed|style|link)\b|=.javascript:", item), item[:2000]
             assert item.count("<form") == 2 + ("/gold/undo" in item)
             page = press(client, page, "/gold/answer", place="0")
 
@@ -233,9 +240,9 @@ def test_settings_that_mean_nothing(code: str, said: dict[str, str]) -> None:
         checked(Settings("store", **said))
 
 
-def test_a_queue_is_drawn_answered_and_estimated(place: Path) -> None:
+def test_a_queue_is_drawn_answered_and_estimated(place: Path, built: tuple[Path, dict[str, str]]) -> None:
     """The whole loop by a program: a queue, answers, and an estimate that knows them."""
-    truth = fill_for_gold(place.parent / "twin", 20)[1]
+    truth = built[1]
     about = {"round": CURRENT}
     with served(place) as client:
         assert client.get("/api/v1/gold", params=about).json()["code"] == "E522"
@@ -252,8 +259,10 @@ def test_a_queue_is_drawn_answered_and_estimated(place: Path) -> None:
             assert client.post("/api/v1/gold/answer", params=about, data=said).json()["gold"] == truth[item["item"]]
         assert len(set(seen)) == 8
         client.post("/api/v1/gold/progress", params=about)
-        found: dict[str, Any] = {"newer": 1, "progress": None}
+        found, end = client.get("/api/v1/gold", params=about).json(), time.monotonic() + PATIENCE
         while found["newer"] or found["progress"] is None:
+            assert time.monotonic() < end, found
+            time.sleep(0.2)
             found = client.get("/api/v1/gold", params=about).json()
         assert found["progress"]["from_page"] == 8
         assert 0 <= found["progress"]["low"] <= found["progress"]["value"] <= found["progress"]["high"] <= 1

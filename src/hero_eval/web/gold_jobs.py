@@ -17,7 +17,7 @@ from hero_eval.round import Round
 from hero_eval.store.estimates import asked_of, make, save
 from hero_eval.store.folding import fold_answers
 from hero_eval.store.gold_records import ExpertQueue, read_queues, read_records, write_queue
-from hero_eval.targets.win_rate import _sides as win_sides
+from hero_eval.targets.win_rate import win_worth
 from hero_eval.web.item_view import LONGEST_TEXT
 from hero_eval.web.jobs import Result, findings_document, steps, told_of
 from hero_eval.web.process import Tell
@@ -35,7 +35,9 @@ def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], exp
     classes = list(asked["classes"]) or list(common_classes([current, *history]))
     tell("Choosing items", 0, 0)
     seed = int(asked["seed"]) + number
-    drawn, probability = chosen_items(current, history, int(asked["count"]), seed, str(asked["way"]))
+    pair = _sides(classes, asked["columns"])
+    target = "rate" if pair is None else "win_rate"
+    drawn, probability = chosen_items(current, history, int(asked["count"]), seed, str(asked["way"]), target)
     rng = np.random.default_rng([seed, 2])
     order = [drawn[place] for place in rng.permutation(len(drawn))]
     n_twice = int(np.ceil(float(asked["twice"]) * len(order))) if asked["twice"] else 0
@@ -45,7 +47,7 @@ def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], exp
         "columns": dict(asked["columns"]),
         "names": dict(asked["names"]),
         "question": asked["question"],
-        "sides": _sides(classes, asked["columns"]),
+        "sides": pair,
     }
     queue = ExpertQueue(
         queue=uuid.uuid4().hex[:16],
@@ -65,15 +67,15 @@ def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], exp
 
 
 def chosen_items(
-    current: Round, history: Sequence[Round], count: int, seed: int, way: str
+    current: Round, history: Sequence[Round], count: int, seed: int, way: str, target: str = "rate"
 ) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float64]]]:
     """The items, and for each item of the round how probable it was to be among them; E527 if all have gold."""
     bare = np.flatnonzero(current.gold < 0)
     if not len(bare):
         raise wrong("E527", f"every item of round {current.name!r} has gold already: {current.n_gold} items")
     size = min(count, len(bare))
-    if way == "routed" and hasattr(hero, "choose_gold"):
-        queue = hero.choose_gold(current, list(history) or None, count=size, seed=seed)
+    if way == "routed":
+        queue = hero.choose_gold(current, list(history) or None, count=size, seed=seed, target=target)
         known = dict(zip(map(str, queue.draws[0].ids), queue.draws[0].now, strict=True))
         return list(queue.items), np.array([known[str(item)] for item in current.item_ids], np.float64)
     rng = np.random.default_rng([seed, 1])
@@ -86,7 +88,7 @@ def _sides(classes: Sequence[str], columns: Mapping[str, str]) -> dict[str, Any]
     shown = {kind: name for name, kind in columns.items() if kind in ("side A", "side B")}
     if not shown:
         return None
-    wins, loses, _ = win_sides(classes, None, None, None)
+    _, (wins, loses, _) = win_worth(classes, (None, None, None), "half")
     return {"columns": [shown["side A"], shown["side B"]], "classes": [wins, loses]}
 
 

@@ -96,6 +96,7 @@ class Service:
         self.desk = GoldDesk(settings.store)
         self._drawing: dict[str, Order] = {}
         self._asked_progress: dict[str, Order] = {}
+        self._once_more: set[str] = set()
         self._progress: dict[str, Any] = {}
 
     def fold_what_waits(self, only: str | None = None) -> None:
@@ -119,11 +120,12 @@ class Service:
         return None if order is None else self.look(order)
 
     def start_progress(self, round: str, client: str) -> None:
-        """Have answers made gold and estimated, unless that is under way."""
+        """Have answers made gold and estimated; if that is under way, once more when it is done."""
         before = self._asked_progress.get(round)
         if before is not None:
             job = self.look(before).job
             if job is not None and not job.is_over:
+                self._once_more.add(round)
                 return
         order = self.progress_order(round)
         self.start(order, client)
@@ -161,6 +163,12 @@ class Service:
     def _when_done(self, order: Order) -> None:
         if order.kind == "add":
             self.uploads.added(str(order.arguments["file"]))
+        if order.kind == "gold_progress" and order.arguments["round"] in self._once_more:
+            round = str(order.arguments["round"])
+            self._once_more.discard(round)
+            self._asked_progress.pop(round, None)
+            with suppress(HeroError):
+                self.start_progress(round, "")
 
     # Orders
 
