@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
     from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.moderation import Moderation, estimate_moderation
-    from hero_eval.targets.plan import Plan, plan
+    from hero_eval.targets.plan import plan
+    from hero_eval.targets.plan_result import Plan
     from hero_eval.targets.ranking import Ranking, rank
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
@@ -53,8 +54,8 @@ _HOMES = {
     "ItemCalibration": "targets.item_calibration",
     "Leaderboard": "targets.leaderboard",
     "Moderation": "targets.moderation",
+    "Plan": "targets.plan_result",
     "Ranking": "targets.ranking",
-    "Plan": "targets.plan",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",

@@ -84,6 +84,8 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold jointly"),
     "F510": ("note", "the next golds are drawn at random"),
+    "F513": ("note", "the interval was looked at before"),
+    "F514": ("note", "the interval holds at every look"),
     "F520": ("note", "what holds together in a ranking"),
     "F521": ("warning", "no gold shows how the labelers of votes err"),
     "F522": ("warning", "few votes, so that strengths were drawn together"),

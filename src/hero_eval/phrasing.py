@@ -170,7 +170,12 @@ def how(result: Estimate) -> list[tuple[str, str]]:
 
 
 def interval_name(result: Estimate) -> str:
-    kinds = {"paper": ", as in the paper", "profile": ", profile", "bootstrap": ", bootstrap"}
+    kinds = {
+        "paper": ", as in the paper",
+        "profile": ", profile",
+        "bootstrap": ", bootstrap",
+        "anytime": ", at every look",
+    }
     return f"{percent(result.level)} interval{kinds.get(result.interval_kind, '')}"
 
 

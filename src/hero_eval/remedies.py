@@ -174,6 +174,8 @@ FINDINGS: Mapping[str, str] = {
     "F502": "Name the positive class, or read the distribution.",
     "F503": "Nothing; read these intervals as a set.",
     "F510": "Nothing: answer these; the next draw knows more. A history with gold would say more from the start.",
+    "F513": "Nothing, if nobody would have stopped earlier; else ask for `interval='anytime'` (`--interval anytime`).",
+    "F514": "Nothing; leave `interval` out if this is the only look.",
     "F520": "Nothing; read these intervals as a set.",
     "F521": "Have an expert vote on a random part of the pairs, as a column `gold`, or give past rounds with gold.",
     "F522": "Have more votes on these models; until then read their strengths as rough.",

@@ -15,7 +15,7 @@ from hero_eval.model.history import Progress
 from hero_eval.read import RoundLike, TableLike, past_rounds_of, round_of
 from hero_eval.round import Round
 
-INTERVALS = ("influence", "profile", "bootstrap", "paper")
+INTERVALS = ("influence", "profile", "bootstrap", "paper", "anytime")
 PastRounds = Round | Sequence[Round] | Reliability | None
 HistoryLike = RoundLike | Sequence[RoundLike] | Reliability | None
 """What stands for past rounds in a call: also paths, patterns, folders of rounds and dataframes."""

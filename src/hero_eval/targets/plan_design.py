@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from hero_eval.errors import wrong
 from hero_eval.model.design_power import Design, drift_variance, half_width, power_of, rate_variance
 from hero_eval.model.width_forecast import More
-from hero_eval.targets.plan import Plan, Route
 from hero_eval.targets.plan_prices import Purchase
+from hero_eval.targets.plan_result import Plan, Route
 
 MOST_ITEMS = 10_000_000.0
 
