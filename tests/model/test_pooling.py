@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from make_rounds import Array, codes, finding, round_of
 from repository import BENCHMARKS, load_script
+from scipy.special import expit, logit
 
 import hero_eval as hero
 from hero_eval.model.hero3.unseen_classes import unseen_classes
@@ -183,3 +184,18 @@ def test_a_crowd_of_labelers_who_are_alike_is_one_labeler(labels: int, golds: in
     value, low, high = (float(one[0]) for one in thin.one_labeler.estimate(thin.counted(past, current)))
     assert found.value == pytest.approx(value, abs=0.004)
     assert found.interval() == pytest.approx((low, high), abs=0.008)
+
+
+@pytest.mark.slow
+def test_labelers_who_differ_do_not_differ_in_one_class_alone() -> None:
+    """Labelers' few labels of the rarer class would let all of their differences pass for those in the other: the rate
+    was .20 (.17 to .25) where .3 is right, and 12 of 20 such draws were missed."""
+    thin = load_script(BENCHMARKS, "thin_labelers")
+    cell = thin.Cell(300, 3, 300, 1.0)
+    rng = np.random.default_rng([thin.SEED, 300, 3, 300, 100, 0])
+    right = expit(logit(np.array(cell.right)) + rng.normal(size=(300, 2)))
+    past, current = thin.draw_round(rng, cell, right, 300), thin.draw_round(rng, cell, right, 0)
+    found = hero.estimate_rate(current.round("now"), past.round("past"), method="hero3")
+    low, high = found.interval()
+    assert low <= thin.RATE <= high
+    assert found.value == pytest.approx(thin.pooled_rates(past, current)[0], abs=0.02)

@@ -234,10 +234,12 @@ def overdispersion(sums: Floats, squares: Floats) -> Floats:
     return out
 
 
-def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Floats) -> Floats:
+def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Floats, *, alike: bool = False) -> Floats:
     """(w, w): the covariance of labelers with few labels: a first guess, or from how far they are off (gap).
 
-    A number of which labelers' own labels say less than their group's mean does is taken to be the same for all.
+    A number of which labelers' own labels say less than their group's mean does is taken to be the same for all. With
+    numbers that are `alike`, such as the logits in either class, all are then: labelers who could differ in one class
+    alone would have all their differences explained by it, and rates would move towards the other class.
     """
     own = np.einsum("jaa->j", squares) > 0
     if gap is None:
@@ -247,6 +249,8 @@ def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Fl
     each = np.einsum("jaa->ja", squares)[own]
     typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
     apart = np.diag(covariance) * typical >= 1.0
+    if alike:
+        apart = np.full(len(apart), apart.all())
     covariance = np.where(np.outer(apart, apart), covariance, 0.0)
     out: Floats = covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))
     return out

@@ -257,7 +257,8 @@ def _prior_step(
         covariance = LEAST_SPREAD * np.eye(flat.shape[1])
     else:
         scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
-        covariance = thin_spread(*scores, (flat - mean)[own] if thin > _POOLED_STEPS else None, prior.answer_precision)
+        off = (flat - mean)[own] if thin > _POOLED_STEPS else None
+        covariance = thin_spread(*scores, off, prior.answer_precision, alike=not shape.err_together)
     if shape.n_levels and rows.patterns.n_answers != rows.n_classes:
         covariance = ordered_covariance(covariance)
     classes, class_hessian = class_step(rows, shape, at, prior, expected)
