@@ -1,4 +1,4 @@
-"""Rounds of scores in the outer rooms: curves by hand, charts, reports, the notebook, and a store that refuses them."""
+"""Scores in the outer rooms: curves by hand, charts, reports, the notebook, and a store that gives them back."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from asking import refused
+from asking import ask
 
 import hero_eval as hero
 from hero_eval import charts
+from hero_eval.gold_scale import gold_numbers
 from hero_eval.labelers.score_curves import score_curves
 from hero_eval.round import Round
+from hero_eval.score_scale import on_one_scale
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -71,20 +73,47 @@ def test_report_and_notebook_show_scores(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_store_refuses_scores_with_words(tmp_path: Path) -> None:
-    """A round that came back as bins of its own would be another round."""
+def test_store_gives_scores_back(tmp_path: Path) -> None:
+    """As they were, in their kind and with the same estimate, whether they came as a round, a file or in two parts."""
     store = hero.create_store(tmp_path / "store")
-    one = scored("r0", 0)
-    with pytest.raises(hero.InputError, match="E214 the labels of round 'r0' are scores, which a store does not keep"):
-        store.add(one, round="r0")
+    past, current = scored("r0", 0), scored("r1", 1)
+    store.add(past, round="2026-w01")
     labels = pd.DataFrame(
         {
-            "item": one.item_ids[one.label_item],
-            "labeler": np.array(one.labelers, object)[one.label_labeler],
-            "label": one.label_score,
+            "item": current.item_ids[current.label_item],
+            "labeler": np.array(current.labelers, object)[current.label_labeler],
+            "label": current.label_score,
         }
     )
-    labels.to_csv(tmp_path / "r0.csv", index=False)
-    asked = ("add", str(tmp_path / "r0.csv"), "--round", "r0", "--store", str(tmp_path / "store"))
-    assert "E214" in refused(*asked)
-    assert store.rounds() == []
+    labels.iloc[:100].to_csv(tmp_path / "first.csv", index=False)
+    labels.iloc[100:].to_csv(tmp_path / "rest.csv", index=False)
+    for part in ("first", "rest"):
+        more = ("--round", "2026-w02", "--store", str(tmp_path / "store"))
+        ask("add", str(tmp_path / f"{part}.csv"), *more, "--label-kind", "score")
+    one, two = store.read_all(store.rounds())
+    assert one.holds_same_as(past)
+    assert two.label_score is not None
+    assert current.label_score is not None
+    assert two.label_score.tolist() == current.label_score.tolist()
+    assert np.array_equal(two.label_answer, current.label_answer)
+    from_store = hero.estimate_rate(two, one, method="hero1").value
+    assert from_store == hero.estimate_rate(current.without_gold(), past, method="hero1").value
+
+
+@pytest.mark.slow
+def test_store_keeps_numeric_gold_and_mapped_words(tmp_path: Path) -> None:
+    store = hero.create_store(tmp_path / "store")
+    one = scored("r0", 0, judges=("grader",))
+    labels = pd.DataFrame({"item": one.item_ids, "labeler": "grader", "label": one.label_score})
+    points = pd.DataFrame({"item": one.item_ids, "gold": np.arange(one.n_items) / 4})
+    store.add(hero.Round(labels, points, name="points"), round="2026-w01", question="points")
+    (back,) = store.read_all(store.rounds())
+    assert gold_numbers(back).tolist() == points["gold"].tolist()
+    (cut,) = on_one_scale([back])
+    with pytest.raises(hero.InputError, match="E129 the gold of round '2026-w01' was cut into classes"):
+        store.add(cut, round="2026-w03", question="points")
+    words = labels.assign(label=["good", "bad"] * (one.n_items // 2), labeler="x")
+    words.to_csv(tmp_path / "words.csv", index=False)
+    more = ("--round", "2026-w02", "--question", "words", "--store", str(tmp_path / "store"))
+    ask("add", str(tmp_path / "words.csv"), *more, "--map", "good=1,bad=0")
+    assert store.read(store.find("2026-w02")).values == ("0", "1")

@@ -58,11 +58,10 @@ _KEPT = (
 
 def _refuse_reading(data: Data) -> None:
     """What would be read otherwise in files has been read when the round was added."""
-    if data.reading.missing is not None:
-        raise wrong("E204", _KEPT)
-    for name, value in (("--map", data.reading.map), ("--label-kind", data.reading.label_kind)):
+    said = data.reading
+    for name, value in (("--missing", said.missing), ("--map", said.map), ("--label-kind", said.label_kind)):
         if value is not None:
-            raise wrong("E204", _KEPT.replace("--missing", name).replace(": give it to hero add", ""))
+            raise wrong("E204", _KEPT.replace("--missing", name))
 
 
 def ask_store(

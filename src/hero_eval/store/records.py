@@ -97,6 +97,8 @@ def knowledge(contents: Contents) -> dict[str, Any]:
         for one in fields(contents)
         if one.name not in IN_TABLES | _NAMED
     }
+    if contents.label_score is not None:
+        said["label_kind"] = "score"  # a late delivery must not make answers of them
     return {**said, "labelers": _silent(contents)}
 
 
