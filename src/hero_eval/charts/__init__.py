@@ -11,6 +11,7 @@ from hero_eval.charts.item_charts import calibration
 from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
 from hero_eval.charts.plan_chart import spending
 from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
+from hero_eval.charts.score_charts import score_curves, score_spreads
 from hero_eval.charts.study_charts import coverage, real, study
 from hero_eval.charts.theme import Chart
 from hero_eval.charts.width_chart import width
@@ -31,6 +32,8 @@ __all__ = [
     "over_time",
     "pool_shift",
     "real",
+    "score_curves",
+    "score_spreads",
     "spending",
     "study",
     "width",

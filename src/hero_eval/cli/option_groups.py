@@ -222,6 +222,8 @@ class AboutRound(OptionGroup):
     column: given.Columns = None
     classes: given.Classes = None
     missing: given.Missing = None
+    label_kind: given.LabelKind = None
+    map: given.AnswerMap = None
     positive: given.Positive = None
     exist_ok: kept.ExistOk = False
 
@@ -233,4 +235,5 @@ class AboutRound(OptionGroup):
             "columns": mapping("--column is", self.column or ()),
             "classes": split("--classes", self.classes),
             "missing": names("--missing", self.missing),
+            "map": mapping("--map is", split("--map", self.map) or ()) or None,
         }

@@ -62,9 +62,8 @@ _KEPT = (
 
 def _refuse_reading(data: Data) -> None:
     """What would be read otherwise in files has been read when the round was added."""
-    if data.reading.missing is not None:
-        raise wrong("E204", _KEPT)
     said = (
+        ("--missing", data.reading.missing),
         ("--map", data.reading.map),
         ("--label-kind", data.reading.label_kind),
         ("--labelers", data.reading.labelers),
@@ -73,7 +72,7 @@ def _refuse_reading(data: Data) -> None:
     )
     for name, value in said:
         if value is not None:
-            raise wrong("E204", _KEPT.replace("--missing", name).replace(": give it to hero add", ""))
+            raise wrong("E204", _KEPT.replace("--missing", name))
 
 
 def ask_store(

@@ -80,14 +80,14 @@ def _bins(predicted: Floats, seen: Floats, n_bins: int, level: float) -> list[Ca
             int(count[b]),
             float(mean[b] / count[b]),
             float(hits[b] / count[b]),
-            *_jeffreys(float(hits[b]), float(count[b]), level),
+            *share_interval(float(hits[b]), float(count[b]), level),
         )
         for b in np.flatnonzero(count)
     ]
 
 
-def _jeffreys(hits: float, n: float, level: float) -> tuple[float, float]:
-    """An interval of a share; it reaches the end where no item, or every one, is a hit."""
+def share_interval(hits: float, n: float, level: float) -> tuple[float, float]:
+    """An interval of a share (Jeffreys'); it reaches the end where no item, or every one, is a hit."""
     low = float(special.betaincinv(hits + 0.5, n - hits + 0.5, (1 - level) / 2)) if hits > 0 else 0.0
     high = float(special.betaincinv(hits + 0.5, n - hits + 0.5, (1 + level) / 2)) if hits < n else 1.0
     return low, high

@@ -239,11 +239,16 @@ def _charts(
 def _labeler_charts(reliability: Reliability, current: Round | None) -> dict[str, Chart]:
     from hero_eval import charts
     from hero_eval.labelers.agreement import agreement
+    from hero_eval.labelers.score_curves import score_curves
 
     made = {"labelers": charts.labelers(reliability)}
     shown = [*reliability.rounds[-3:], *([] if current is None else [current])]
     if current is not None and not any(one.stays_in_engine for one in shown):
         made["pool"] = charts.pool_shift(shown)
+    scored = [one for one in reliability.rounds if one.n_gold]
+    if scored and all(one.label_score is not None for one in scored):
+        curves = score_curves(scored)
+        made |= {"scores": charts.score_spreads(curves), "curves": charts.score_curves(curves)}
     pairs = agreement(reliability)
     if pairs.pairs:
         made["agreement"] = charts.agreement(pairs)

@@ -206,6 +206,8 @@ def options_for(
     classes: Sequence[Any] | None,
     positive: Any | None,
     missing: Sequence[Any] | None = None,
+    label_kind: str | None = None,
+    map: Mapping[Any, Any] | None = None,
 ) -> ReadOptions:
     """How to read what is added: as said, or as the round that is there, or the `Round` that is given, was read."""
     known = data._contents if isinstance(data, Round) else None
@@ -213,7 +215,7 @@ def options_for(
         classes = old.classes if old is not None else known.classes_given if known is not None else None
     if positive is None:
         positive = old.positive if old is not None else known.positive if known is not None else None
-    options = make_options(columns, classes, positive, None, None, name, missing)
+    options = make_options(columns, classes, positive, None, None, name, missing, label_kind, map)
     knows = old.bound.knows if old is not None else knowledge(known) if known is not None else {}
     return with_options(options, knows)
 

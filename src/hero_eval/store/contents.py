@@ -21,7 +21,7 @@ from hero_eval.io.arrays import encode_answers, encode_ids, encode_raw, plain, s
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import InputTable, InputTables, rename
 from hero_eval.io.validate import NEEDED, Contents, parse_round
-from hero_eval.io.values import canonical, count_of, plain_text
+from hero_eval.io.values import canonical, count_of, number_text, plain_text
 from hero_eval.store.schemas import schema
 
 _EXACT = 2**53  # above this a float no longer names one integer
@@ -71,14 +71,16 @@ def rows_of_contents(contents: Contents) -> StoredRows:
     """The labeled items of a round that was read."""
     import pyarrow as pa
 
-    if contents.label_score is not None:
-        message = f"the labels of round {contents.name!r} are scores, which a store does not keep yet: read the files"
-        raise wrong("E214", message)
+    if contents.gold_number is not None:
+        message = (
+            f"the gold of round {contents.name!r} was cut into classes for an estimate: add the round as it was read"
+        )
+        raise wrong("E129", message)
     ids = pa.array(contents.item_ids, pa.string())
     labels = {
         "item": _decode(contents.label_item, ids),
         "labeler": _decode(contents.label_labeler, pa.array(contents.labelers, pa.string())),
-        "label": _decode(contents.label_answer, pa.array(contents.values, pa.string())),
+        "label": _said_labels(contents),
     }
     known = np.flatnonzero(contents.gold >= 0)
     gold = {
@@ -90,6 +92,16 @@ def rows_of_contents(contents: Contents) -> StoredRows:
     if contents.weight is not None:
         items["weight"] = pa.array(contents.weight)
     return StoredRows(pa.table(labels), pa.table(gold), pa.table(items if len(items) > 1 else {"item": ids[:0]}))
+
+
+def _said_labels(contents: Contents) -> Any:
+    """Labels as texts; scores as the numbers that they are, and not as the bins that they were cut into."""
+    import pyarrow as pa
+
+    if contents.label_score is None:
+        return _decode(contents.label_answer, pa.array(contents.values, pa.string()))
+    numbers, place = np.unique(contents.label_score, return_inverse=True)
+    return _decode(place, pa.array([number_text(float(one)) for one in numbers], pa.string()))
 
 
 def _decode(codes: Any, texts: Any) -> Any:

@@ -206,7 +206,7 @@ class Stock:
     def contents(self, entry: Entry, codes: Codes) -> Contents | None:
         """The round as it was when it was added; None if its rows must be parsed for that."""
         knows = entry.bound.knows
-        if not knows or set(entry.batches) - set(entry.bound.batches):
+        if not knows or set(entry.batches) - set(entry.bound.batches) or knows.get("label_kind") == "score":
             return None
         values = from_json(knows["values"])
         where = self.loaded["labels"].of(entry.batches)

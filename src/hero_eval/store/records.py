@@ -17,7 +17,10 @@ from hero_eval.findings import Finding
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.validate import Contents
 
-IN_TABLES = frozenset(("ids", "labelers", "label_item", "label_labeler", "label_answer", "gold", "weight", "columns"))
+IN_TABLES = frozenset(
+    {"ids", "labelers", "label_item", "label_labeler", "label_answer", "label_score"}
+    | {"gold", "gold_number", "weight", "columns"}
+)
 """Fields of a round that its tables hold."""
 
 _NAMED = frozenset(("name",))
@@ -94,6 +97,8 @@ def knowledge(contents: Contents) -> dict[str, Any]:
         for one in fields(contents)
         if one.name not in IN_TABLES | _NAMED
     }
+    if contents.label_score is not None:
+        said["label_kind"] = "score"  # a late delivery must not make answers of them
     return {**said, "labelers": _silent(contents)}
 
 

@@ -119,6 +119,8 @@ class Store(ReadableStore):
         exist_ok: bool = False,
         dry_run: bool = False,
         missing: Sequence[Any] | None = None,
+        label_kind: str | None = None,
+        map: Mapping[Any, Any] | None = None,
     ) -> Added:
         """Add a round under a name. To one that is there, late labels or gold.
 
@@ -159,6 +161,10 @@ class Store(ReadableStore):
             True checks everything, says what would come, and writes nothing.
         missing : sequence, optional
             Answers that count as not given. None: empty ones alone.
+        label_kind : {"score", "answer"}, optional
+            What labels are, as for `Round`. None: as they look; a round that is there keeps its kind.
+        map : mapping, optional
+            Answers that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they are.
 
         Returns
         -------
@@ -178,7 +184,7 @@ class Store(ReadableStore):
         for what, said in (("model", model), ("gold_source", gold_source)):
             if said is not None:
                 checked_name(what, said)
-        options = options_for(name, old, data, columns, classes, positive, missing)
+        options = options_for(name, old, data, columns, classes, positive, missing, label_kind, map)
         given = take_experts(incoming(data, gold, labelers, options), experts, options)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)
         return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
