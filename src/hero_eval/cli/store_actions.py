@@ -71,7 +71,7 @@ def import_file(
     path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
 ) -> None:
     """Add what a file holds; results of several models become a round for each."""
-    from hero_eval.io.exports.imports import providers_in
+    from hero_eval.io.exports.providers import providers_in
 
     if round is None and not how.dry_run:
         raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")

@@ -211,17 +211,6 @@ def refuse_export(path: Path, sources: InputTables, options: ReadOptions) -> Non
         )
 
 
-def providers_in(path: str | Path) -> list[str]:
-    """The models whose results a file of promptfoo holds; none of other files."""
-    from hero_eval.io.exports.promptfoo import listed_providers
-
-    opened = open_export(Path(path).expanduser())
-    try:
-        return listed_providers(opened) if _tool("promptfoo").fits(opened) else []
-    finally:
-        opened.con.close()
-
-
 def _labeled_gold(export: Export) -> InputTables:
     """As it will be read, but gold of items without labels may wait for them."""
     import pyarrow as pa
