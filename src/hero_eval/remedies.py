@@ -43,6 +43,7 @@ ERRORS: Mapping[str, str] = {
     "E134": "Install the extra that the message names.",
     "E135": "Check the address and what allows you to read it; or fetch the file yourself.",
     "E136": "Check the pattern or the folder; the message says what is there.",
+    "E137": "Leave the column out, or make a number or a category of what matters, such as the weekday.",
     "E201": "Use a value that the message lists.",
     "E202": "Name a column, or labeler, that all rounds have.",
     "E203": "Name the positive class: `positive=`, `--positive`; in a win rate `a=`, `b=`, `tie=`.",

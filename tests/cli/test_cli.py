@@ -444,7 +444,6 @@ def test_columns_are_mapped(world: World, tmp_path: Path) -> None:
         (["--covariates", ""], "E201"),
         (["--covariates", "x,,y"], "E201"),
         (["--covariates", "y"], "E202"),
-        (["--covariates", "prompt"], "E112"),
         (["--text", "story"], "E202"),
         (["--column", "labeler"], "E201"),
         (["--column", "labeler=a", "--column", "labeler=b"], "E201"),

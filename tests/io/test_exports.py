@@ -386,7 +386,7 @@ def test_an_unknown_format_says_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(hero.HeroError) as caught:
         read_export(path, tool="label-studio")
     assert caught.value.code in ("E103", "E122")
-    sheet = tmp_path / "own.xlsx"
+    sheet = tmp_path / "own.bin"
     sheet.write_bytes(b"PK\x03\x04 and so on")
     with pytest.raises(hero.HeroError, match="neither JSON nor a table") as caught:
         read_export(sheet)
@@ -433,3 +433,96 @@ def test_labels_are_not_python_objects(tmp_path: Path) -> None:
     assert isinstance(found.labels, pa.Table)
     assert grown < 400, f"{grown} MB"
     os.remove(path)
+
+
+def score(name: str, who: str | None, value: float, trace: str, observation: str | None) -> dict[str, Any]:
+    """A score of Langfuse, by a person or by a judge."""
+    source = "EVAL" if who is None else "ANNOTATION"
+    said = {"name": name, "source": source, "authorUserId": who, "value": value, "traceId": trace}
+    return {"id": f"{trace}-{name}-{who}", **said, "observationId": observation}
+
+
+def test_a_trace_and_its_observations_are_one_item(tmp_path: Path) -> None:
+    """The judge's score of an observation would never meet the person's score of its trace."""
+    rows = []
+    for k in range(4):
+        rows += [score("judge", None, k % 2, f"t{k}", f"o{k}"), score("judge", "ann", 1, f"t{k}", None)]
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    assert read_export(path).n_items == 4
+    assert read_export(path, item="trace").n_items == 4
+    assert read_export(path, item="observation").n_items == 8
+    path.write_text(json.dumps([*rows, score("judge", None, 1, "t0", "other")]), encoding="utf-8")
+    with pytest.raises(hero.InputError, match="--item observation") as caught:
+        read_export(path)
+    assert caught.value.code == "E108"
+    assert read_export(path, item="observation").n_items == 9
+
+
+def test_options_that_would_do_nothing_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    WIDE.to_csv(path, index=False)
+    for file, options in (
+        (EXPORTS / "langfuse.json", {"columns": {"item": "traceId"}}),
+        (EXPORTS / "promptfoo.json", {"item": "trace"}),
+        (EXPORTS / "langfuse.json", {"provider": "echo", "fields": BOTH}),
+        (path, {"item": "trace"}),
+    ):
+        with pytest.raises(hero.InputError, match="has no effect") as caught:
+            read_export(file, **options)
+        assert caught.value.code == "E204"
+    with pytest.raises(hero.InputError, match="Did you mean 'prompt'"):
+        read_export(path, columns={"item": "promt"})
+    with pytest.raises(hero.InputError, match="trace, observation"):
+        read_export(EXPORTS / "langfuse.json", item="span")
+
+
+def test_ratings_of_json_min(tmp_path: Path) -> None:
+    """Label Studio writes a rating as a list with one object, which was taken for several choices."""
+    path = tmp_path / "min.json"
+    said = [[{"rating": 4}], [{"rating": 2}], {"choices": ["a", "b"]}, [{"number": 3}]]
+    rows = [{"text": "x", "id": k, "stars": of, "annotator": "ann", "annotation_id": k} for k, of in enumerate(said)]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    found = read_export(path)
+    assert (found.answers, found.dropped) == (["2", "3", "4"], {"several choices at once": 1})
+
+
+def test_a_canceled_annotation_counts_once(tmp_path: Path) -> None:
+    """One with three regions was counted as three."""
+    region = {"from_name": "q", "type": "choices", "value": {"choices": ["good"]}}
+    canceled = {"completed_by": 1, "was_cancelled": True, "result": [region] * 3}
+    given = {"completed_by": 2, "was_cancelled": False, "result": [region]}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([{"id": 1, "data": {}, "annotations": [canceled, given]}]), encoding="utf-8")
+    found = read_export(path)
+    assert (found.n_labels, found.dropped) == (1, {"a canceled annotation": 1})
+
+
+def two_providers(folder: Path) -> Path:
+    """Results of promptfoo by two models."""
+    whole = json.loads((EXPORTS / "promptfoo.json").read_text(encoding="utf-8"))
+    results = whole["results"]["results"]
+    other = json.loads(json.dumps(results))
+    for one in other:
+        one["provider"] = {"id": "openai:new"}
+        one["promptIdx"] = 1
+    whole["results"]["results"] = results + other
+    path = folder / "two.json"
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    return path
+
+
+def test_two_providers_are_two_rounds(tmp_path: Path) -> None:
+    """Two models would be one round, with twice the items."""
+    from asking import ask
+
+    path, store = two_providers(tmp_path), str(tmp_path / "store")
+    with pytest.raises(hero.InputError, match="2 providers") as caught:
+        read_export(path)
+    assert caught.value.code == "E121"
+    assert read_export(path, provider="openai:new").n_items == 4
+    assert read_export(path, provider="echo", fields=["short"]).labeler_names == ["short"]
+    ask("init", "--store", store)
+    ask("import", str(path), "--round", "may", "--store", store)
+    rounds = {row.round: row.model for row in hero.open_store(store).rounds()}
+    assert rounds == {"may-echo": "echo", "may-openai-new": "openai:new"}

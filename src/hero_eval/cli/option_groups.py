@@ -208,6 +208,16 @@ class FromStore(OptionGroup):
         return History(self.from_question, tuple(self.from_model or ()), self.since, self.before, named)
 
 
+def _file_or_names(said: str | None) -> Path | list[str] | None:
+    """A table of who the labelers are, if it is there or is called like one; else names."""
+    if said is None:
+        return None
+    from hero_eval.io.files import ALL_ENDINGS
+
+    is_file = Path(said).exists() or said.lower().endswith(ALL_ENDINGS)
+    return Path(said) if is_file else names("--labelers", said)
+
+
 @dataclass(frozen=True)
 class AboutRound(OptionGroup):
     """What is said of a round that comes into the store."""
@@ -226,11 +236,13 @@ class AboutRound(OptionGroup):
     map: given.AnswerMap = None
     positive: given.Positive = None
     exist_ok: kept.ExistOk = False
+    criterion: given.Criterion = None
 
     def arguments(self) -> dict[str, Any]:
         """As `Store.add` takes it."""
         said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("expert", "column")}
         return said | {
+            "labelers": _file_or_names(self.labelers),
             "experts": tuple(self.expert or ()),
             "columns": mapping("--column is", self.column or ()),
             "classes": split("--classes", self.classes),

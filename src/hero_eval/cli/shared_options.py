@@ -173,7 +173,7 @@ Covariates = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...",
-        help="Numeric columns of the items, or labeler:NAME, to sharpen the estimate with.",
+        help="Columns of the items (numbers, categories, vectors), or labeler:NAME, to sharpen the estimate with.",
         rich_help_panel=_ESTIMATE,
         show_default=False,
     ),

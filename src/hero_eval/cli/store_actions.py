@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ class HowToImport:
     fields: tuple[str, ...] = ()
     labeler_columns: str | None = None
     dry_run: bool = False
+    item: str | None = None
+    provider: str | None = None
+    criterion: str | None = None
 
 
 def init(path: str, *, as_json: bool) -> None:
@@ -66,19 +70,42 @@ def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
 def import_file(
     path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
 ) -> None:
-    from hero_eval.io.exports.imports import read_export
+    """Add what a file holds; results of several models become a round for each."""
+    from hero_eval.io.exports.providers import providers_in
 
     if round is None and not how.dry_run:
         raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")
+    models = providers_in(file) if how.provider is None and how.tool in (None, "promptfoo") else []
+    if len(models) < 2:
+        _import_one(path, file, how, round, about, as_json=as_json)
+        return
+    for model in models:
+        named = None if round is None else f"{round}-{re.sub(r'[^A-Za-z0-9._-]+', '-', model)}"
+        said = about if about.model is not None else replace(about, model=model)
+        _import_one(path, file, replace(how, provider=model), named, said, as_json=as_json)
+
+
+def _import_one(
+    path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
+) -> None:
+    from hero_eval.io.exports.imports import read_export
+
     with activity() as doing:
         doing.say(f"Reading {file}")
-        columns = mapping("--column is", about.column or ())
-        labelers = split("--labeler-columns", how.labeler_columns)
-        export = read_export(file, tool=how.tool, fields=how.fields, labeler_columns=labelers, columns=columns)
+        export = read_export(
+            file,
+            tool=how.tool,
+            fields=how.fields,
+            labeler_columns=split("--labeler-columns", how.labeler_columns),
+            columns=mapping("--column is", about.column or ()),
+            criterion=how.criterion,
+            item=how.item,
+            provider=how.provider,
+        )
         if not how.dry_run:
             store = hero.open_store(path)
             doing.say(f"Writing {path}")
-            arguments = about.arguments() | {"round": round, "columns": None, "origin": str(file)}
+            arguments = about.arguments() | {"round": round, "columns": None, "criterion": None, "origin": str(file)}
             if arguments["labelers"] is None and export.labelers is not None:
                 arguments["labelers"] = export.labelers
             added = store.add(export.sources(), **arguments)

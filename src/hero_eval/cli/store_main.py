@@ -100,6 +100,22 @@ def import_(
             show_default=False,
         ),
     ] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(
+            metavar="trace|observation",
+            help="What one item of Langfuse is: a trace with its observations (without it), or each observation.",
+            show_default=False,
+        ),
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of several models in a file of promptfoo this one; without it each becomes a round.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be imported, and change nothing.")
     ] = False,
@@ -110,7 +126,7 @@ def import_(
     """Add what a labeling or evaluation tool exported."""
     from hero_eval.cli import store_actions
 
-    how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run)
+    how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run, item, provider, about.criterion)
     store_actions.import_file(store, file, how, round, about, as_json=json)
 
 

@@ -115,11 +115,12 @@ GoldSource = Annotated[
     str | None, typer.Option("--gold-source", metavar="NAME", help="Who wrote the gold.", show_default=False)
 ]
 LabelersFile = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--labelers",
-        metavar="FILE",
-        help="A table with labeler and kind, model, prompt, settings, vendor, group.",
+        metavar="A,B,... | FILE",
+        help="Only these labelers, or the columns of a wide table that are; or a table that says who they are: "
+        "labeler and kind, model, prompt, settings, vendor, group.",
         show_default=False,
     ),
 ]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from hero_eval.errors import InputError, Problem, wrong
+from hero_eval.estimation.encoded import encode
+from hero_eval.findings import Finding
 from hero_eval.methods.evidence import CovariateColumns
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round
@@ -24,6 +26,7 @@ class Shared:
     currents: tuple[Round, ...]
     history: tuple[Round, ...]
     columns: tuple[CovariateColumns, ...]  # one for each current round
+    findings: tuple[Finding, ...] = ()
 
 
 def shared_numeric(currents: Sequence[Round], history: Sequence[Round], but: Sequence[str] = ()) -> tuple[str, ...]:
@@ -44,7 +47,7 @@ def gather(
     plain = [name for name in names if not name.startswith(LABELER_PREFIX)]
     rounds = [*currents, *history]
     blocks: list[list[Floats]] = [[] for _ in rounds]
-    labels: list[str] = list(plain)
+    labels: list[str] = []
     judges = [name.removeprefix(LABELER_PREFIX) for name in names if name.startswith(LABELER_PREFIX)]
     for judge in judges:
         taken = [one.without_labeler(judge) for one in rounds]
@@ -57,10 +60,11 @@ def gather(
             f"{LABELER_PREFIX}{judge}={name}" if len(classes) > 2 else f"{LABELER_PREFIX}{judge}"
             for name in classes[1:]
         ]
+    encoded = [encode(rounds, len(currents), name) for name in plain]
+    labels = [name for one in encoded for name in one.names] + labels
     for position, one in enumerate(rounds):
-        columns = [one.covariate(name) for name in plain]
-        numeric = np.stack(columns, axis=1) if columns else np.zeros((one.n_items, 0))
-        blocks[position] = [numeric, *blocks[position]]
+        numeric = [of.blocks[position] for of in encoded]
+        blocks[position] = [np.zeros((one.n_items, 0)), *numeric, *blocks[position]]
     n_plain = len(labels)
     if text is not None:
         words = _words(rounds, len(currents), text)
@@ -71,7 +75,8 @@ def gather(
     past = np.concatenate(whole[len(currents) :])
     common = np.arange(len(labels)) >= n_plain
     columns_of = tuple(CovariateColumns(tuple(labels), here, past, common) for here in whole[: len(currents)])
-    return Shared(tuple(rounds[: len(currents)]), tuple(rounds[len(currents) :]), columns_of)
+    told = tuple(finding for one in encoded for finding in one.findings)
+    return Shared(tuple(rounds[: len(currents)]), tuple(rounds[len(currents) :]), columns_of, told)
 
 
 def check_countable(

@@ -99,6 +99,7 @@ def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | Non
     names, method = chosen.covariates, chosen.method
     columns: tuple[CovariateColumns | None, ...] = (None,) * len(rounds.currents)
     before = rounds
+    told: tuple[Finding, ...] = ()
     if rounds.is_large and (names or options.text is not None):
         shared.check_countable(rounds.currents, rounds.past, names, options.text)
         if names:
@@ -108,7 +109,7 @@ def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | Non
         same = all(new is old for new, old in zip(gathered.history, rounds.past, strict=True))
         fitted = rounds.fitted if same else None
         rounds = replace(rounds, currents=gathered.currents, past=gathered.history, fitted=fitted)
-        columns = gathered.columns
+        columns, told = gathered.columns, gathered.findings
     reliability = _learn(rounds, method, options)
     if split is not None and columns[0] is not None:
         columns = _split_history(columns, rounds, split)
@@ -130,6 +131,7 @@ def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | Non
     past_clusters, remarks = clusters_of_history(rounds.past, options.cluster)
     found = (
         *chosen.findings,
+        *told,
         *_advice(before, chosen, options),
         *remarks,
         *repeat_findings(rounds.currents, rounds.past, options.cluster),

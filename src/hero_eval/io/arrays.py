@@ -231,9 +231,24 @@ def _id_texts(seen: Column) -> Column:
 
     if pa.types.is_floating(seen.type):
         return to_text_array(scalars(seen))
-    texts = seen.cast(pa.large_string())
+    texts = _whole_numbers(seen.cast(pa.large_string()))
     empty = to_numpy(pc.binary_length(texts)) == 0
     return taken(texts, np.where(empty, -1, np.arange(len(texts)))) if empty.any() else texts
+
+
+def _whole_numbers(texts: Column) -> Column:
+    """Ids that are numbers without those zeros that pandas writes behind a column with gaps: 7.0 is 7, as 7 elsewhere.
+
+    Only where all ids are numbers, and stay different: in a column of versions 1.0 and 1 are two.
+    """
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.match_substring_regex(texts, r"^[+-]?\d+\.0+$")).as_py():
+        return texts
+    if not pc.all(pc.match_substring_regex(texts, r"^([+-]?\d+(\.\d+)?)?$")).as_py():
+        return texts
+    shorter = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0+$", r"\1")
+    return shorter if len(pc.unique(shorter)) == len(pc.unique(texts)) else texts
 
 
 def _stands_for_nothing(seen: Column) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from hero_eval.errors import Problem
 from hero_eval.io.arrays import Coded, encode_raw, settle, show, take, to_numbers
 from hero_eval.io.bridge import kept
 from hero_eval.io.distinct import Codes
+from hero_eval.io.kinds import date_problem, kind_of
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named, absent, number_problems, positions
 from hero_eval.io.values import count_of
@@ -163,6 +164,16 @@ def out_of_proportion(place: str, least: float, most: float) -> list[Problem]:
     return [Problem("E115", message)]
 
 
+def _covariate_problems(place: str, column: Any, item_ids: Any) -> list[Problem]:
+    """E112, E113 or E137 for a column that cannot be a covariate; categories and vectors can."""
+    kind = kind_of(column)
+    if kind in ("category", "vector"):
+        return []
+    if kind == "date":
+        return [date_problem(place, column)]
+    return number_problems(place, column, to_numbers(column), item_ids)
+
+
 def check_named(
     table: Named,
     described: Described | None,
@@ -181,7 +192,6 @@ def check_named(
         elif name not in available:
             problems.append(absent(options.name, "column", name, available))
         elif described is not None and name in described.columns:
-            column = described.columns[name]
-            problems += number_problems(table.column(name), column, to_numbers(column), item_ids)
+            problems += _covariate_problems(table.column(name), described.columns[name], item_ids)
     if options.text is not None and options.text not in available:
         problems.append(absent(options.name, "column", options.text, available))

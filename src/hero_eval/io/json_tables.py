@@ -50,7 +50,7 @@ def refuse_other_records(file: Path, con: Any, count: int) -> None:
         raise wrong("E105", f"{file} holds no records. Export it again.")
     odd, first = con.execute(
         "SELECT count(*), min(number) FROM records WHERE json_type(json) IS DISTINCT FROM 'OBJECT'"
-    ).fetchone()
+    ).fetchall()[0]
     if odd:
         raise wrong(
             "E103", f"{file} cannot be read: {odd} of {count} records are not JSON objects, first record {first}."
@@ -79,7 +79,7 @@ def json_table(file: Path, tables: tuple[str, ...]) -> Any:
     try:
         con.execute("SET preserve_insertion_order = true")
         load_records(file, con, tables)
-        count = con.execute("SELECT count(*) FROM records").fetchone()[0]
+        count = con.execute("SELECT count(*) FROM records").fetchall()[0][0]
         refuse_other_records(file, con, count)
         _refuse_columns(file, con, count)
         parts = [part for key, kinds in _keys(con, "json").items() for part in _parts(con, key, kinds)]
@@ -120,7 +120,7 @@ def _of_numbers(con: Any, path: str) -> bool:
     row = con.execute(
         f"SELECT list(DISTINCT json_type(value)) FROM (SELECT unnest(CAST(json -> '{path}' AS JSON[])) AS value "
         "FROM records)"
-    ).fetchone()
+    ).fetchall()[0]
     return frozenset(row[0] or ()) <= _NUMBERS
 
 

@@ -21,12 +21,12 @@ from hero_eval.io.wide import Asked, WideColumns, find_columns, melted
 
 def reshaped(sources: InputTables, options: ReadOptions) -> InputTables:
     """The tables, long, of the labelers and the criterion that were asked for; problems and findings are added."""
-    if sources.labels is None:
+    if sources.labels is None or sources.shaped:
         return sources
     try:
-        if is_long(sources.labels.table.column_names, options):
-            return _chosen(sources, sources.labels, options)
-        return _melted(sources, sources.labels, options)
+        long = is_long(sources.labels.table.column_names, options)
+        made = _chosen(sources, sources.labels, options) if long else _melted(sources, sources.labels, options)
+        return replace(made, shaped=True)
     except HeroError as error:
         broken = sources.broken | {"labels"}
         return replace(sources, labels=None, broken=broken, problems=(*sources.problems, *error.problems))

@@ -79,6 +79,8 @@ class InputTables:
     problems: tuple[Problem, ...]
     notes: tuple[Finding, ...] = ()
     """What was found while the tables were brought into shape."""
+    shaped: bool = False
+    """Whether they were: what was chosen of them is not chosen again."""
 
     def given(self) -> list[InputTable]:
         return [source for source in (self.labels, self.gold, self.items) if source is not None]

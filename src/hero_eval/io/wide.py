@@ -245,6 +245,8 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
     if not groups:
         return [], ""
     largest = max(map(len, groups))
+    if largest == 1 and gold is None:
+        return [], ""  # one column of few values may be anything
     best = [group for group in groups if len(group) == largest]
     if len(best) > 1:
         _refuse_unclear(name, best)

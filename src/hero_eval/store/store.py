@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.io.values import count_of
+from hero_eval.round import Round
 from hero_eval.store import delta
 from hero_eval.store.adding import About, Added, add_round, options_for
 from hero_eval.store.commits import create_table
@@ -121,6 +122,7 @@ class Store(ReadableStore):
         missing: Sequence[Any] | None = None,
         label_kind: str | None = None,
         map: Mapping[Any, Any] | None = None,
+        criterion: str | None = None,
     ) -> Added:
         """Add a round under a name. To one that is there, late labels or gold.
 
@@ -142,9 +144,10 @@ class Store(ReadableStore):
             Gold that comes apart, with the columns item and gold, perhaps source. None: what `data` has.
         gold_source : str, optional
             Who gave the gold, where no column says so. None: not said.
-        labelers : path-like or dataframe, optional
+        labelers : path-like, dataframe or list of str, optional
             Who the labelers are: the column labeler, and any of kind, model, prompt, settings, vendor and group. None:
-            a file ``labelers`` in the round's folder, if there is one.
+            a file ``labelers`` in the round's folder, if there is one. A list of names says which labelers count; in a
+            wide table, which has one column for each labeler, these are columns.
         experts : sequence of str, optional
             Labelers whose answers count as gold and not as labels; ``*`` stands for any text. Empty: nobody's.
         columns : mapping of str to str, optional
@@ -165,6 +168,8 @@ class Store(ReadableStore):
             What labels are, as for `Round`. None: as they look; a round that is there keeps its kind.
         map : mapping, optional
             Answers that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they are.
+        criterion : str, optional
+            Of several criteria in one table the one that is asked for; see `read_round`. None: there is only one.
 
         Returns
         -------
@@ -185,7 +190,11 @@ class Store(ReadableStore):
             if said is not None:
                 checked_name(what, said)
         options = options_for(name, old, data, columns, classes, positive, missing, label_kind, map)
-        given = take_experts(incoming(data, gold, labelers, options), experts, options)
+        only = tuple(labelers) if isinstance(labelers, list | tuple) else None
+        reading = replace(options, only=only, criterion=criterion)
+        if reading.chooses_rows and isinstance(data, Round):
+            raise wrong("E204", "labelers and criterion choose from tables; this is a Round. Choose when it is made.")
+        given = take_experts(incoming(data, gold, labelers if only is None else None, reading), experts, options)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)
         return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
 

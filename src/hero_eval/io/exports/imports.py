@@ -21,7 +21,7 @@ from hero_eval.io.files import ENDINGS
 from hero_eval.io.json_tables import JSON_ENDINGS
 from hero_eval.io.read_options import ReadOptions, make_options
 from hero_eval.io.reshape import is_long
-from hero_eval.io.tables import InputTable, InputTables
+from hero_eval.io.tables import InputTable, InputTables, meant
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import listed
 
@@ -131,14 +131,24 @@ def read_export(
     fields: Sequence[str] = (),
     labeler_columns: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
+    criterion: str | None = None,
+    item: str | None = None,
+    provider: str | None = None,
 ) -> Export:
-    """Read what a tool exported. `tool=None` finds out which. `fields` are the questions or scores to take."""
+    """Read what a tool exported. `tool=None` finds out which. `fields` are the questions or scores to take.
+
+    `item` says what an item is in Langfuse ("trace" or "observation"), `provider` whose results of promptfoo to take.
+    """
     if tool is not None and tool not in TOOLS:
         raise wrong("E201", f"--from is {tool!r}. Known: {', '.join(TOOLS)}")
-    asked = ExportOptions(tuple(fields), None if labeler_columns is None else tuple(labeler_columns), columns)
+    if item not in (None, "trace", "observation"):
+        raise wrong("E201", f"--item is {item!r}. Known: trace, observation")
+    named = None if labeler_columns is None else tuple(labeler_columns)
+    asked = ExportOptions(tuple(fields), named, columns, criterion, item, provider)
     opened = open_export(Path(path).expanduser())
     try:
         name, why = (tool, "as named") if tool is not None else _recognize(opened)
+        _refuse_idle(name, opened, asked)
         opened.con.execute(ANSWERS)
         opened.con.execute(DESCRIBED)
         _fill(name, opened, asked)
@@ -147,6 +157,25 @@ def read_export(
         opened.con.close()
     parse_round(_labeled_gold(export), make_options(None, None, None, None, None, export.origin))
     return export
+
+
+def _refuse_idle(name: str, opened: Opening, asked: ExportOptions) -> None:
+    """E204 for options that would change nothing about this tool's files, E104 for a column that is not there."""
+    wide = name == "wide"
+    said = (
+        ("--column", asked.columns, name in PLAIN, "whose columns are known"),
+        ("--labeler-columns", asked.labeler_columns, wide, "which is no wide table"),
+        ("--criterion", asked.criterion, wide, "which is no wide table"),
+        ("--item", asked.item, name == "langfuse", "which has one kind of item"),
+        ("--provider", asked.provider, name == "promptfoo", "which has no providers"),
+    )
+    for option, value, fits, why in said:
+        if value and not fits:
+            raise wrong("E204", f"{option} has no effect on {opened.file}, read as {name}, {why}. Leave it out.")
+    absent = [theirs for theirs in (asked.columns or {}).values() if theirs not in opened.keys]
+    if absent and opened.table is not None:
+        message = f"--column names {name_some(absent)}, but {opened.file} has {listed(list(opened.keys))}."
+        raise wrong("E104", message + meant(absent[0], list(opened.keys)))
 
 
 def refuse_export(path: Path, sources: InputTables, options: ReadOptions) -> None:

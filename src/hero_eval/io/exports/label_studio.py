@@ -53,7 +53,8 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
             r ->> '$.from_name',
             CASE WHEN judge THEN 'judge' ELSE 'person' END,
             CASE WHEN judge THEN a ->> '$.model_version' END, NULL, NULL
-        FROM (SELECT *, unnest(CASE WHEN json_array_length(a, '$.result') > 0
+        FROM (SELECT *, unnest(CASE WHEN (a ->> '$.was_cancelled') IS DISTINCT FROM 'true'
+                               AND json_array_length(a, '$.result') > 0
                                THEN CAST(a -> '$.result' AS JSON[]) ELSE [NULL] END) AS r FROM said)"""
     )
     opened.con.execute("INSERT INTO described SELECT json ->> '$.id', json -> '$.data' FROM records")
@@ -73,11 +74,18 @@ def _fill_min(opened: Opening) -> None:
         path = '$."' + name.replace('"', '\\"') + '"'
         opened.con.execute(
             """INSERT INTO answers
-            SELECT json ->> '$.id', json ->> '$.annotator',
-                CASE WHEN json_type(json, $path) NOT IN ('OBJECT', 'ARRAY') THEN json ->> $path END, FALSE,
-                CASE WHEN json_type(json, $path) IN ('OBJECT', 'ARRAY') THEN 'several choices at once'
-                     WHEN NOT json_exists(json, $path) THEN 'an annotation without an answer' END,
-                $name, 'person', NULL, NULL, NULL FROM records""",
+            SELECT json ->> '$.id', json ->> '$.annotator', answer, FALSE,
+                CASE WHEN answer IS NOT NULL THEN NULL
+                     WHEN json_type(said) IN ('OBJECT', 'ARRAY') THEN 'several choices at once'
+                     ELSE 'an annotation without an answer' END,
+                $name, 'person', NULL, NULL, NULL
+            FROM (SELECT json, said, CASE json_type(said)
+                    WHEN 'ARRAY' THEN CASE WHEN json_array_length(said) = 1 THEN coalesce(
+                        said ->> '$[0].rating', said ->> '$[0].number', said ->> '$[0].selected',
+                        CASE WHEN json_type(said, '$[0]') = 'VARCHAR' THEN said ->> '$[0]' END) END
+                    WHEN 'OBJECT' THEN coalesce(said ->> '$.rating', said ->> '$.number', said ->> '$.selected')
+                    ELSE said ->> '$' END AS answer
+                  FROM (SELECT json, json -> $path AS said FROM records))""",
             {"path": path, "name": name},
         )
     kept = ", ".join(f"{_quote(name)}, json -> '$.{_escape(name)}'" for name in data)

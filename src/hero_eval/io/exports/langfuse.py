@@ -1,9 +1,14 @@
-"""Langfuse: scores, as the API gives them (a page with data, a list, or a record a line)."""
+"""Langfuse: scores, as the API gives them (a page with data, a list, or a record a line).
+
+An item is a trace, with all scores of its observations; or, if asked, an observation.
+"""
 
 from __future__ import annotations
 
+from hero_eval.errors import wrong
 from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
+from hero_eval.io.values import count_of
 
 _KEYS = {"traceId", "name", "source"}
 
@@ -12,7 +17,7 @@ def _fits(opened: Opening) -> bool:
     return set(opened.keys) >= _KEYS or (opened.exists("$.data[0].traceId") and opened.exists("$.data[0].name"))
 
 
-def _fill(opened: Opening, _asked: ExportOptions) -> None:
+def _fill(opened: Opening, asked: ExportOptions) -> None:
     opened.con.execute(
         "CREATE TABLE scores AS SELECT number, json AS s FROM records WHERE NOT json_exists(json, '$.data')"
     )
@@ -25,9 +30,12 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
     opened.expect("s -> '$.traceId'", ["VARCHAR"], "traceId", "scores")
     opened.expect("s -> '$.source'", ["VARCHAR"], "source", "scores")
     opened.expect("s -> '$.value'", ["DOUBLE", "UBIGINT", "BIGINT", "VARCHAR", "BOOLEAN"], "value", "scores")
+    whole = "coalesce(s ->> '$.traceId', s ->> '$.sessionId')"
+    if asked.item == "observation":
+        whole += " || coalesce('/' || (s ->> '$.observationId'), '')"
     opened.con.execute(
-        """INSERT INTO answers
-        SELECT coalesce(s ->> '$.traceId', s ->> '$.sessionId') || coalesce('/' || (s ->> '$.observationId'), ''),
+        f"""INSERT INTO answers
+        SELECT {whole},
             CASE WHEN (s ->> '$.source') = 'ANNOTATION' THEN s ->> '$.authorUserId' ELSE s ->> '$.name' END,
             coalesce(s ->> '$.stringValue', s ->> '$.value'), FALSE,
             CASE WHEN (s ->> '$.source') = 'ANNOTATION' AND (s ->> '$.authorUserId') IS NULL
@@ -40,6 +48,24 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
             NULL
         FROM scores"""
     )
+    if asked.item != "observation":
+        _refuse_split_traces(opened)
+
+
+def _refuse_split_traces(opened: Opening) -> None:
+    """E108 where one labeler says different things of two observations of a trace: then they are two items."""
+    found = opened.con.execute(
+        "SELECT item, labeler, count(*) OVER () FROM answers WHERE dropped IS NULL GROUP BY item, labeler, field "
+        "HAVING count(DISTINCT answer) > 1 ORDER BY item, labeler LIMIT 1"
+    ).fetchall()
+    if found:
+        item, labeler, count = found[0]
+        raise wrong(
+            "E108",
+            f"{opened.file} has different scores by one labeler for one trace in {count_of(count, 'case')}, for "
+            f"example trace {item!r}, labeler {labeler!r}. If each observation is an item of its own, say so: "
+            "--item observation",
+        )
 
 
 TOOL = Tool("scores with traceId, name and source", _fits, _fill)

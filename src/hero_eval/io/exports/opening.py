@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hero_eval.errors import wrong
+from hero_eval.io.excel import EXCEL
 from hero_eval.io.files import ENDINGS, read_table
 from hero_eval.io.json_tables import LARGEST, damaged, load_records, refuse_other_records
 
@@ -75,7 +76,7 @@ def open_export(file: Path) -> Opening:
     try:
         if name.endswith(".eval"):
             _load_packed_log(file, con)
-        elif name.endswith(tuple(ENDINGS)):
+        elif name.endswith((*ENDINGS, EXCEL)):
             return _load_table(file, con)
         else:
             load_records(file, con, ENDINGS)

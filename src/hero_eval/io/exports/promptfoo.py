@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
 from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
@@ -12,39 +14,32 @@ def _fits(opened: Opening) -> bool:
     return opened.exists("$.results.results") or opened.exists("$.results[0].gradingResult")
 
 
-def _fill(opened: Opening, _asked: ExportOptions) -> None:
+def _fill(opened: Opening, asked: ExportOptions) -> None:
     con = opened.con
-    where = "$.results.results" if opened.exists("$.results.results") else "$.results"
-    opened.expect(f"json -> '{where}'", ["ARRAY"], "results")
-    con.execute(
-        f"CREATE TABLE rows AS SELECT number, unnest(CAST(json -> '{where}' AS JSON[])) AS r FROM records "
-        f"WHERE json_type(json -> '{where}') = 'ARRAY'"
-    )
+    _load_rows(opened)
     opened.expect("r", ["OBJECT"], "a result", "rows")
     opened.expect("r -> '$.gradingResult'", ["OBJECT"], "gradingResult", "rows")
     opened.expect("r -> '$.gradingResult.componentResults'", ["ARRAY"], "componentResults", "rows")
-    prompts, providers = con.execute(
-        f"SELECT count(DISTINCT r ->> '$.promptIdx'), count(DISTINCT {_PROVIDER}) FROM rows"
-    ).fetchone()
+    _choose_provider(opened, asked)
+    prompts = con.execute("SELECT count(DISTINCT r ->> '$.prompt.raw') FROM rows").fetchall()[0][0]
     item = "(r ->> '$.testIdx')"
     if prompts > 1:
         item += " || '/' || (r ->> '$.promptIdx')"
-    if providers > 1:
-        item += f" || '/' || {_PROVIDER}"
+    metric = "CASE WHEN name <> 'human' THEN name END" if asked.fields else "NULL"
     con.execute(
         f"""CREATE TABLE checks AS SELECT *, coalesce(c ->> '$.assertion.metric', c ->> '$.assertion.type') AS name
         FROM (SELECT {item} AS item, r, unnest(CASE WHEN json_array_length(r, '$.gradingResult.componentResults') > 0
               THEN CAST(r -> '$.gradingResult.componentResults' AS JSON[]) ELSE [NULL] END) AS c FROM rows)"""
     )
     con.execute(
-        """INSERT INTO answers
+        f"""INSERT INTO answers
         SELECT item,
             CASE WHEN name = 'human' THEN coalesce(c ->> '$.comment_author', 'human')
                  WHEN turn > 1 THEN name || ' #' || turn ELSE name END,
             CASE c ->> '$.pass' WHEN 'true' THEN '1' WHEN 'false' THEN '0' END, name = 'human',
             CASE WHEN (r ->> '$.failureReason') = '2' THEN 'the provider failed'
                  WHEN c IS NULL THEN 'a result without assertions' END,
-            NULL, 'judge',
+            {metric}, 'judge',
             coalesce(c ->> '$.assertion.provider.id', c ->> '$.assertion.provider'),
             CASE WHEN (c ->> '$.assertion.type') IN ('llm-rubric', 'model-graded-closedqa', 'g-eval')
                  THEN c ->> '$.assertion.rubricPrompt' END,
@@ -56,6 +51,43 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
             CASE WHEN json_type(r, '$.testCase.vars') = 'OBJECT' THEN r -> '$.testCase.vars' ELSE '{{}}'::JSON END,
             json_object('test', CAST(r ->> '$.testIdx' AS INTEGER), 'provider', {_PROVIDER})) FROM rows"""
     )
+
+
+def _choose_provider(opened: Opening, asked: ExportOptions) -> None:
+    """The rows of one provider; E121 if there are several and none is named."""
+    there = _providers(opened)
+    if asked.provider is not None and asked.provider not in there:
+        raise wrong("E121", f"--provider is {asked.provider!r}, but {opened.file} has results of: {name_some(there)}.")
+    if asked.provider is None and len(there) > 1:
+        raise wrong(
+            "E121",
+            f"{opened.file} has results of {len(there)} providers: {name_some(there)}. They are two models, and so two "
+            "rounds: choose one with --provider NAME",
+        )
+    if asked.provider is not None:
+        opened.con.execute(f"DELETE FROM rows WHERE {_PROVIDER} IS DISTINCT FROM ?", [asked.provider])
+
+
+def listed_providers(opened: Opening) -> list[str]:
+    """The models whose results a file holds."""
+    _load_rows(opened)
+    return _providers(opened)
+
+
+def _load_rows(opened: Opening) -> None:
+    """The table `rows`: a result for each test, prompt and provider."""
+    where = "$.results.results" if opened.exists("$.results.results") else "$.results"
+    opened.expect(f"json -> '{where}'", ["ARRAY"], "results")
+    opened.con.execute(
+        f"CREATE TABLE rows AS SELECT number, unnest(CAST(json -> '{where}' AS JSON[])) AS r FROM records "
+        f"WHERE json_type(json -> '{where}') = 'ARRAY'"
+    )
+
+
+def _providers(opened: Opening) -> list[str]:
+    """The models whose results are in the table `rows`."""
+    found = opened.con.execute(f"SELECT DISTINCT {_PROVIDER} AS p FROM rows WHERE p IS NOT NULL ORDER BY p").fetchall()
+    return [str(row[0]) for row in found]
 
 
 TOOL = Tool("results.results with gradingResult", _fits, _fill)
