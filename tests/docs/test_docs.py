@@ -97,8 +97,9 @@ class TestRunBlocks:
         (DOCS / "results.md", make_results.study_sections, "make_results"),
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
         (DOCS / "large.md", make_results.large_sections, "make_results"),
+        (DOCS / "growth.md", make_results.growth_sections, "make_results"),
     ],
-    ids=["reference", "results", "readme", "large"],
+    ids=["reference", "results", "readme", "large", "growth"],
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)
