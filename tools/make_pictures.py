@@ -232,6 +232,36 @@ def scale() -> str:
     return picture("Time by number of labels", bottom + 44, parts)
 
 
+def growth() -> str:
+    """How the processor time of an estimate grows with each of four numbers; one panel each."""
+    rows = [row for row in rows_of("growth") if row["seconds"] != "nan"]
+    parts = [text(20, 32, "Processor seconds of an estimate; one number varied at a time, both scales logarithmic")]
+    parts += [dot(30, 58, "full"), text(44, 63, "default"), dot(150, 58, "hollow"), text(164, 63, "hero1")]
+    for place, axis_name in enumerate(dict.fromkeys(row["axis"] for row in rows)):
+        parts += growth_panel(axis_name, [row for row in rows if row["axis"] == axis_name], 70 + 172 * place)
+    return picture("Time by labels, labelers, classes and past rounds", 380, parts)
+
+
+def growth_panel(axis_name: str, rows: Sequence[dict[str, str]], left: float) -> list[str]:
+    top, bottom, width = 96, 320, 140
+    values = sorted({int(row[axis_name]) for row in rows})
+    x, y = Scale(log10(values[0]), log10(values[-1]), left, left + width), Scale(-2.0, 2.0, bottom, top)
+    parts = [text(left + width / 2, bottom + 44, axis_name, "middle")]
+    for tick in range(-2, 3):
+        parts.append(line(left, y(tick), left + width, y(tick), "faint", 'stroke-width="1"'))
+        if left < 100:
+            parts.append(text(left - 8, y(tick) + 5, f"{10.0**tick:g}", "end", "quiet small"))
+    for value in values:
+        short = f"{value:,}" if value < 1_000 else f"{value // 1_000:,}k" if value < 1_000_000 else f"{value // 10**6}M"
+        parts.append(text(x(log10(value)), bottom + 20, short, "middle", "quiet small"))
+    for method, kind in (("default", "full"), ("hero1", "hollow")):
+        own = [row for row in rows if row["method"] == method]
+        places = [(x(log10(float(row[axis_name]))), y(log10(float(row["seconds"])))) for row in own]
+        parts += [line(*one, *other, "ink") for one, other in pairwise(places)]
+        parts += [dot(*one, kind) for one in places]
+    return parts
+
+
 def path_of(x: Scale, y: Scale, rows: Sequence[dict[str, str]], column: str, kind: str) -> list[str]:
     """A line through the rows of one number of labelers."""
     places = [(x(log10(float(row["labels"]))), y(log10(float(row[column])))) for row in rows]
@@ -318,6 +348,7 @@ PICTURES_BY_NAME = {
     "coverage.svg": coverage,
     "public-coverage.svg": public_coverage,
     "scale.svg": scale,
+    "growth.svg": growth,
 }
 
 

@@ -57,6 +57,27 @@ def large_sections() -> dict[str, str]:
     return {"scale": scale(rows_of("scale")), "large": figures(rows_of("large"))}
 
 
+def growth_sections() -> dict[str, str]:
+    return {"growth": growth(rows_of("growth"))}
+
+
+def growth(rows: Sequence[Row]) -> str:
+    """Processor time and memory, one number varied at a time, with the slope from the row above it."""
+    numbers = ("labels", "labelers", "classes", "past rounds")
+    lines = []
+    for plain, other in zip(rows[::2], rows[1::2], strict=True):
+        shown = [f"**{int(plain[name]):,}**" if name == plain["axis"] else f"{int(plain[name]):,}" for name in numbers]
+        for row in (plain, other):
+            given_up = row["seconds"] == "nan"
+            shown += (
+                ["given up", "-"] if given_up else [f"{float(row['seconds']):.2f}", f"{float(row['peak_mb']):,.0f}"]
+            )
+            shown.append(row["slope"] if row["slope"] not in ("", "nan") else "-")
+        lines.append(shown)
+    each = [f"{of}{what}" for of in ("default, ", "hero1, ") for what in ("s", "MB", "slope")]
+    return table([*numbers, *each], lines, "r" * (len(numbers) + len(each)))
+
+
 def scale(rows: Sequence[Row]) -> str:
     """Time and memory by size; "-" where a measurement was left out."""
     columns = {
@@ -212,3 +233,4 @@ if __name__ == "__main__":
     write(ROOT / "README.md", readme_sections())
     write(DOCS / "limits.md", limits_sections())
     write(DOCS / "large.md", large_sections())
+    write(DOCS / "growth.md", growth_sections())

@@ -100,8 +100,9 @@ class TestRunBlocks:
         (ROOT / "README.md", make_results.readme_sections, "make_results"),
         (DOCS / "limits.md", make_results.limits_sections, "make_results"),
         (DOCS / "large.md", make_results.large_sections, "make_results"),
+        (DOCS / "growth.md", make_results.growth_sections, "make_results"),
     ],
-    ids=["reference", "results", "readme", "limits", "large"],
+    ids=["reference", "results", "readme", "limits", "large", "growth"],
 )
 def test_generated_parts_are_fresh(page: Path, sections: Callable[[], dict[str, str]], script: str) -> None:
     text = text_of(page)

@@ -205,7 +205,8 @@ def labeler_scores(patterns: Patterns, post: Floats, share: Floats, basis: Float
         at = slice(start, start + _BLOCK)
         mine = share[labeler[at], 1:]  # (n, L-1, E)
         gap = (np.arange(1, n_free + 1) == answer[at, None])[:, :, None] - mine
-        score = ((gap * post[row[at], None]) @ basis).reshape(len(mine), width)
+        gap *= post[row[at], None]
+        score = (gap.reshape(-1, len(basis)) @ basis).reshape(len(mine), width)  # one product, not one for each label
         weighted = score * patterns.counts[row[at], None]
         for a in range(width):
             sums[:, a] += np.bincount(labeler[at], weighted[:, a], n_labelers)

@@ -159,7 +159,8 @@ class RowSlopes:
             labeler, answer = cells // patterns.n_answers, cells % patterns.n_answers
             row = np.searchsorted(ends, np.arange(labels.start, labels.stop), side="right") - 1
             gap = (np.arange(1, n_free + 1) == answer[:, None])[:, :, None] - self.share[labeler]
-            values = ((gap * post[row, None]) @ basis).reshape(len(row), -1)
+            gap *= post[row, None]
+            values = (gap.reshape(-1, len(basis)) @ basis).reshape(len(row), -1)  # one product, not one for each label
             yield row - first, labeler[:, None] * (n_free * n_basis) + np.arange(n_free * n_basis), values
 
     def _plain_class_scores(self, post: Floats, rows: slice) -> Piece:
