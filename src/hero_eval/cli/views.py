@@ -37,14 +37,6 @@ def estimate(result: Estimate) -> Page:
     return page + remarks(result.findings)
 
 
-def shorten(result: Estimate) -> dict[str, Any]:
-    """Where the width comes from and what would shrink it, for JSON."""
-    parts = width_parts(result)
-    names = ("source", "name", "share", "without", "remedy")
-    rows = [{name: getattr(part, name) for name in names} for part in parts]
-    return {"shorten": {"words": shortening(parts), "parts": rows}}
-
-
 def family(result: GroupedEstimates) -> Page:
     """One row a group, and what their intervals mean together."""
     first = next(iter(result.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from hero_eval.estimate import Estimate
 
@@ -102,3 +103,11 @@ def shortening(parts: tuple[WidthPart, ...]) -> str:
         f"{100 * largest.share:.0f}% of the variance comes from {largest.meaning}. {largest.remedy} would shorten the "
         f"interval, to {100 * largest.without:.0f}% of its width at best."
     )
+
+
+def shorten(result: Estimate) -> dict[str, Any]:
+    """Where the width comes from and what would shrink it, in plain types."""
+    parts = width_parts(result)
+    names = ("source", "name", "share", "without", "remedy")
+    rows = [{name: getattr(part, name) for name in names} for part in parts]
+    return {"words": shortening(parts), "parts": rows}
