@@ -14,6 +14,7 @@ RENDERERS = {
     "mlflow": "hero_eval.integrations.mlflow_tracking:log_estimate",
     "notebook": "hero_eval.report.notebook:shown",
     "report": "hero_eval.report.making:write_report",
+    "shorten": "hero_eval.estimation.width_parts:shorten",
     "summary": "hero_eval.phrasing:summary",
 }
 """For each form of a result the function that makes it, as module:function. It takes the result first."""

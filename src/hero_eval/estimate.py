@@ -246,6 +246,7 @@ class Estimate(Displayed):
             "n_gold_current": self.n_gold_current,
             "converged": self.converged,
             "em": None if self.em is None else {"steps": self.em.n_steps, "change": number(self.em.change)},
+            "shorten": render("shorten", self),
             "findings": [finding.to_dict() for finding in self.findings],
         }
         if self.distribution:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
+SHORTER = "What would shorten the interval:"
 TO_DO = "What to do:"
 WIDTH = 80
 LONGEST_NAME = 20
@@ -181,6 +182,8 @@ def interval_name(result: Estimate) -> str:
 
 def summary(estimate: Estimate) -> str:
     """What the terminal shows of an estimate, as plain text: the answer, the facts behind it, and the findings."""
+    from hero_eval.estimation.width_parts import shortening, width_parts  # loads numpy, which help texts do without
+
     is_difference = estimate.target == "difference"
     answer = difference(estimate, "A", "B") if is_difference else headline(estimate)
     facts = estimate_facts(estimate)
@@ -193,7 +196,9 @@ def summary(estimate: Estimate) -> str:
         for one in estimate.findings
         for lead in [f"{one.severity:<7} {one.code}  "]
     ]
-    return "\n\n".join(part for part in (_filled(answer), "\n".join(rows), "\n".join(told)) if part)
+    parts = () if is_difference else width_parts(estimate)
+    shorter = _filled(f"{SHORTER} {shortening(parts)}") if parts else ""
+    return "\n\n".join(part for part in (_filled(answer), "\n".join(rows), shorter, "\n".join(told)) if part)
 
 
 def _value(one: Estimate) -> str:

@@ -60,7 +60,12 @@ def plan(
         rounds = read_rounds(data, doing)
         doing.say("Looking ahead")
         current = rounds.currents[0] if rounds.currents else None
-        options = {"costs": prices, "judges": judged, "positive": rounds.positive, "progress": doing.step}
+        options: dict[str, Any] = {
+            "costs": prices,
+            "judges": judged,
+            "positive": rounds.positive,
+            "progress": doing.step,
+        }
         made = hero.plan(current, rounds.history, **options, **asked)
     if chart is not None:
         from hero_eval.charts.plan_chart import spending
