@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from hero_eval.targets.gold_queue import GoldQueue, choose_gold
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.moderation import Moderation, estimate_moderation
-    from hero_eval.targets.plan import Plan, plan
+    from hero_eval.targets.plan import plan
+    from hero_eval.targets.plan_result import Plan
     from hero_eval.targets.rate import estimate_rate
     from hero_eval.targets.win_rate import estimate_win_rate
 
@@ -44,7 +45,7 @@ _HOMES = {
     "History": "store.past_rounds",
     "InputError": "errors",
     "Moderation": "targets.moderation",
-    "Plan": "targets.plan",
+    "Plan": "targets.plan_result",
     "Reliability": "labelers.reliability",
     "Round": "round",
     "Store": "store.store",

@@ -162,7 +162,7 @@ class Estimate(Displayed):
     level : float
         The level of the interval.
     interval_kind : str
-        How the interval was made: influence, profile, bootstrap or paper.
+        How the interval was made: influence, profile, bootstrap, paper or anytime.
     bounds : tuple of float
         The range that the quantity can take.
     center : float

@@ -74,6 +74,8 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F502": ("note", "no single class was named positive"),
     "F503": ("note", "several intervals that hold together"),
     "F510": ("note", "the next golds are drawn at random"),
+    "F513": ("note", "the interval was looked at before"),
+    "F514": ("note", "the interval holds at every look"),
     # the backtest
     "F601": ("note", "rounds without gold were not played"),
     "F602": ("note", "the gold's own sampling error was allowed for"),

@@ -54,11 +54,15 @@ class Gate:
         The least value that is good enough. None: no value is too low.
     fail_above : float, optional
         The largest value that is good enough. None: no value is too high.
+    looks : int, default 1
+        How often the gate may be asked of a round as it grows. Each look gets an equal part of the error, so that all
+        of them together open wrongly no more often than the level says, however they are spaced. An estimate with
+        ``interval="anytime"`` needs no such number.
 
     Raises
     ------
     InputError
-        If a bound is nan (E201).
+        If a bound is nan, or the number of looks is none (E201).
 
     Examples
     --------
@@ -76,8 +80,11 @@ class Gate:
 
     fail_below: float | None = None
     fail_above: float | None = None
+    looks: int = 1
 
     def __post_init__(self) -> None:
+        if isinstance(self.looks, bool) or not isinstance(self.looks, int) or self.looks < 1:
+            raise wrong("E201", f"looks is {self.looks!r}. It is a whole number of 1 or more")
         for name in ("fail_below", "fail_above"):
             value = getattr(self, name)
             if value is not None and math.isnan(value):
@@ -104,10 +111,11 @@ class Gate:
             With the `state`, the `words` for it, the `bound` that was looked at, and the `findings` that leave it
             undecided.
         """
-        low, high = estimate.interval(side="lower")[0], estimate.interval(side="upper")[1]
+        spent = 1.0 - (1.0 - estimate.level) / (1 if estimate.interval_kind == "anytime" else self.looks)
+        low, high = (estimate.interval(spent, side=side)[end] for side, end in (("lower", 0), ("upper", 1)))
         sides = [
-            _side(estimate, low, "low", self.fail_below, low >= (self.fail_below or 0.0)),
-            _side(estimate, high, "high", self.fail_above, high <= (self.fail_above or 0.0)),
+            _side(estimate, low, "low", self.fail_below, low >= (self.fail_below or 0.0), spent),
+            _side(estimate, high, "high", self.fail_above, high <= (self.fail_above or 0.0), spent),
         ]
         asked = [side for side in sides if side is not None]
         failed = [side for side in asked if side[0] is False]
@@ -155,6 +163,7 @@ class Gate:
         return {
             "fail_below": self.fail_below,
             "fail_above": self.fail_above,
+            **({"looks": self.looks} if self.looks > 1 else {}),
             "state": together,
             "verdicts": [one.to_dict() for one in verdicts],
         }
@@ -168,7 +177,7 @@ def chance_above(estimate: Estimate, threshold: float) -> float | None:
 
 
 def _side(
-    estimate: Estimate, bound: float, way: str, asked: float | None, holds: bool
+    estimate: Estimate, bound: float, way: str, asked: float | None, holds: bool, level: float
 ) -> tuple[bool, float, str, str] | None:
     """Whether one bound holds, the bound, what it may be, and how sure that is; None if it was not asked for."""
     if asked is None:
@@ -178,7 +187,7 @@ def _side(
         if way == "low"
         else (estimate.probability_below(asked), "below", "allowed")
     )
-    may = f"{estimate.what} may be as {way} as {bound:.4f} at level {estimate.level:.4g}; {asked:g} was {was}"
+    may = f"{estimate.what} may be as {way} as {bound:.4f} at level {level:.4g}; {asked:g} was {was}"
     return holds, bound, may, f" (we are {chance:.1%} sure that it is {side})"
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
+SHORTER = "What would shorten the interval:"
 TO_DO = "What to do:"
 WIDTH = 80
 LONGEST_NAME = 20
@@ -167,12 +168,19 @@ def how(result: Estimate) -> list[tuple[str, str]]:
 
 
 def interval_name(result: Estimate) -> str:
-    kinds = {"paper": ", as in the paper", "profile": ", profile", "bootstrap": ", bootstrap"}
+    kinds = {
+        "paper": ", as in the paper",
+        "profile": ", profile",
+        "bootstrap": ", bootstrap",
+        "anytime": ", at every look",
+    }
     return f"{percent(result.level)} interval{kinds.get(result.interval_kind, '')}"
 
 
 def summary(estimate: Estimate) -> str:
     """What the terminal shows of an estimate, as plain text: the answer, the facts behind it, and the findings."""
+    from hero_eval.estimation.width_parts import shortening, width_parts  # loads numpy, which help texts do without
+
     is_difference = estimate.target == "difference"
     answer = difference(estimate, "A", "B") if is_difference else headline(estimate)
     facts = estimate_facts(estimate)
@@ -185,7 +193,9 @@ def summary(estimate: Estimate) -> str:
         for one in estimate.findings
         for lead in [f"{one.severity:<7} {one.code}  "]
     ]
-    return "\n\n".join(part for part in (_filled(answer), "\n".join(rows), "\n".join(told)) if part)
+    parts = () if is_difference else width_parts(estimate)
+    shorter = _filled(f"{SHORTER} {shortening(parts)}") if parts else ""
+    return "\n\n".join(part for part in (_filled(answer), "\n".join(rows), shorter, "\n".join(told)) if part)
 
 
 def _value(one: Estimate) -> str:

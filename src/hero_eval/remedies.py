@@ -144,6 +144,8 @@ FINDINGS: Mapping[str, str] = {
     "F502": "Name the positive class, or read the distribution.",
     "F503": "Nothing; read these intervals as a set.",
     "F510": "Nothing: answer these; the next draw knows more. A history with gold would say more from the start.",
+    "F513": "Nothing, if nobody would have stopped earlier; else ask for `interval='anytime'` (`--interval anytime`).",
+    "F514": "Nothing; leave `interval` out if this is the only look.",
     "F601": "Add gold to these rounds, so that they can be played too.",
     "F602": "Add gold: the more a round has, the better it tells methods apart.",
     "F603": "Come back when more rounds have gold; until then trust `hero3`.",

@@ -18,7 +18,7 @@ import hero_eval as hero
 from hero_eval import charts
 from hero_eval.charts import theme as look
 from hero_eval.charts.labeler_charts import reliability_columns
-from hero_eval.charts.width_chart import SOURCES, shortening, width_parts
+from hero_eval.estimation.width_parts import SOURCES, shortening, width_parts
 from hero_eval.labelers.agreement import agreement
 from hero_eval.labelers.over_time import reliability_over_time
 from hero_eval.methods.registry import all_methods

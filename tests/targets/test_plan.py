@@ -19,7 +19,7 @@ from hero_eval.estimation.ask import ask
 from hero_eval.estimation.forecast import Outcome
 from hero_eval.estimation.headline import rate_estimate
 from hero_eval.estimation.options import Options
-from hero_eval.model.design_power import Design, doubt, item_information, power_of, rate_variance
+from hero_eval.model.design_power import RoundDesign, doubt, item_information, power_of, rate_variance
 from hero_eval.model.width_forecast import More
 
 RATE = np.array([0.0, 1.0])
@@ -107,7 +107,7 @@ def test_what_drift_keeps_out_of_reach_is_said() -> None:
     ]
 
 
-def naive_information(design: Design, rate: float) -> Any:
+def naive_information(design: RoundDesign, rate: float) -> Any:
     """Of one item on (rate, every labeler's sensitivity, every labeler's specificity), over all 2^J answers."""
     j, s, c = design.labelers, design.sensitivity, design.specificity
     total = np.zeros((1 + 2 * j, 1 + 2 * j))
@@ -125,7 +125,7 @@ def naive_information(design: Design, rate: float) -> Any:
 @pytest.mark.parametrize("labelers", [2, 3, 5])
 def test_alike_labelers_need_only_the_information_they_share(labelers: int) -> None:
     """The slow twin has parameters of every labeler; its variance of the rate is that of the symmetric design."""
-    design = Design(200, labelers, 0.8, 0.7, past_gold=60, rate=0.3)
+    design = RoundDesign(200, labelers, 0.8, 0.7, past_gold=60, rate=0.3)
     j = labelers
     rate, past = naive_information(design, 0.3) * 200, np.zeros((1 + 2 * j, 1 + 2 * j))
     per_gold = [0.5 * 60 / (0.8 * 0.2)] * j + [0.5 * 60 / (0.7 * 0.3)] * j
@@ -138,7 +138,7 @@ def test_alike_labelers_need_only_the_information_they_share(labelers: int) -> N
 
 def test_perfect_labelers_leave_the_variance_of_a_share() -> None:
     """Derivation: with labelers who are never wrong every item shows its class, so it is p (1 - p) / n."""
-    design = Design(400, 5, 0.9999, 0.9999, past_gold=1_000, rate=0.3)
+    design = RoundDesign(400, 5, 0.9999, 0.9999, past_gold=1_000, rate=0.3)
     assert rate_variance(design) == pytest.approx(0.3 * 0.7 / 400, rel=1e-3)
     assert doubt(design) == pytest.approx(0.0, abs=1e-3)
     both = rate_variance(design, 2)

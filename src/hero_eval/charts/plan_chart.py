@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hero_eval.charts.theme import INK, Chart, altair, titled, values
-from hero_eval.targets.plan import Plan
 from hero_eval.targets.plan_prices import KINDS
+from hero_eval.targets.plan_result import Plan
 
 
 def spending(result: Plan) -> Chart:

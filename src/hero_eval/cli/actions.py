@@ -59,7 +59,7 @@ def estimate(data: Data, how: Estimating, gate: Gate, by: str | None, *, as_json
             results, document, page = list(several.values()), several.to_dict(), views.family(several)
         else:
             result = hero.estimate_rate(current, rounds.history, **options)
-            results, document, page = [result], result.to_dict(), views.estimate(result)
+            results, document, page = [result], result.to_dict() | views.shorten(result), views.estimate(result)
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
 
@@ -110,7 +110,8 @@ def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, 
         doing.say("Estimating")
         options = options_of(rounds, how, doing) | sides
         result = hero.estimate_win_rate(rounds.currents[0], rounds.history, **options)
-    show_json(with_gate(result.to_dict(), gate, [result])) if as_json else show(views.estimate(result))
+    document = result.to_dict() | views.shorten(result)
+    show_json(with_gate(document, gate, [result])) if as_json else show(views.estimate(result))
     enforce(gate, [result])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import gold_views
@@ -15,6 +15,9 @@ from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
 from hero_eval.name_lists import mapping, names, split
+
+if TYPE_CHECKING:
+    from hero_eval.cli.option_groups import FromStore
 
 
 def next_items(
@@ -57,8 +60,13 @@ def plan(
         rounds = read_rounds(data, doing)
         doing.say("Looking ahead")
         current = rounds.currents[0] if rounds.currents else None
-        options = {"costs": prices, "judges": judged, "positive": rounds.positive, "progress": doing.step}
-        made = hero.plan(current, rounds.history, **options, **asked)
+        options: dict[str, Any] = {
+            "costs": prices,
+            "judges": judged,
+            "positive": rounds.positive,
+            "progress": doing.step,
+        }
+        made = hero.plan(current, rounds.history, progress=doing.step, **options, **asked)
     if chart is not None:
         from hero_eval.charts.plan_chart import spending
 
@@ -67,6 +75,34 @@ def plan(
         show_json(made.to_dict())
         return
     show([*gold_views.plan(made), *([Line(f"Chart: {chart}", whole=True)] if chart is not None else [])])
+
+
+def worth(data: Data, chosen: FromStore, cost: str, judges: str | None, level: float, *, as_json: bool) -> None:
+    """What labels are worth in the last of the rounds, by what those before it teach."""
+    from hero_eval.cli.stored import past_rounds
+    from hero_eval.targets.labeler_worth import labeler_worth
+
+    prices, judged = prices_of(cost), names("--judges", judges) or ()
+    rounds = past_rounds(chosen, data)
+    with activity() as doing:
+        doing.say("Weighing labelers")
+        *past, current = rounds
+        result = labeler_worth(current, past or None, costs=prices, judges=judged, level=level, progress=doing.step)
+    show_json(result.to_dict()) if as_json else show(gold_views.worth(result, current.name))
+
+
+def watch(store: str, question: str | None, level: float, positive: str | None, *, as_json: bool) -> None:
+    import typer
+
+    from hero_eval.cli.actions import GATE_CLOSED
+    from hero_eval.store.watching import watch as look
+
+    with activity() as doing:
+        doing.say(f"Reading {store}")
+        found = look(hero.open_store(store), question, level=level, positive=positive, say=doing.say)
+    show_json(found.to_dict()) if as_json else show(gold_views.watch(found))
+    if not found.is_quiet:
+        raise typer.Exit(GATE_CLOSED)
 
 
 def prices_of(cost: str | None) -> dict[str, float] | None:

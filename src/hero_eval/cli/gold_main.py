@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hero_eval.cli import shared_options as given
+from hero_eval.cli import store_options as kept
 from hero_eval.cli.option_groups import Counting, OptionGroup, grouped
 
 _PANEL = "Gold: how much, which items, when to stop"
@@ -178,3 +179,22 @@ def plan(
     data = Data(given.some(current), history or (), reading, positive)
     asked = {"width": width, "budget": budget, "level": level}
     gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json)
+
+
+@gold_app.command(
+    rich_help_panel=_PANEL, epilog="Example:\n  hero watch --store hero-store || notify 'something changed'"
+)
+def watch(
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Rounds of this question; else the store's only one.", show_default=False),
+    ] = None,
+    level: given.Level = 0.95,
+    positive: given.Positive = None,
+    store: kept.StorePath = kept.DEFAULT_STORE,
+    json: given.AsJson = False,
+) -> None:
+    """Every model's rate over its rounds, changes beyond chance, labelers who drift; exit code 4 if there are any."""
+    from hero_eval.cli import gold_actions
+
+    gold_actions.watch(store, question, level, positive, as_json=json)

@@ -8,8 +8,10 @@ from hero_eval import phrasing
 from hero_eval.cli.blocks import Column, Facts, Line, Page, Table, remarks
 
 if TYPE_CHECKING:
+    from hero_eval.store.watching import Watch
     from hero_eval.targets.gold_queue import GoldQueue
-    from hero_eval.targets.plan import Plan
+    from hero_eval.targets.labeler_worth import Worths
+    from hero_eval.targets.plan_result import Plan
 
 FEW_ROWS = 10
 """Of a queue that is written to a file anyway."""
@@ -87,3 +89,83 @@ def _amount(kind: str, amount: float) -> str:
 
 def _money(cost: float) -> str:
     return f"{cost:,.2f}" if cost == cost else phrasing.UNKNOWN
+
+
+def worth(result: Worths, name: str) -> Page:
+    """Labelers by what their labels are worth, judges and people in one table."""
+    wide = f"whose {phrasing.percent(result.level)} interval is {result.width:.3f} wide"
+    head = f"What labels are worth in {name!r}, {wide}: without each labeler, and what it costs."
+    judged = any(one.kind == "judge" for one in result.labelers)
+    columns = [Column("labeler", "left", cut=True), *([Column("kind", "left")] if judged else [])]
+    columns += [Column(title) for title in ("per item", "cost", "width", "variance", "per 1 spent", "golds")]
+    rows = [
+        [
+            one.labeler,
+            *([one.kind] if judged else []),
+            f"{one.labels:.2f}",
+            _money(one.cost),
+            f"{one.width_without:.3f}",
+            f"+{100 * one.variance_share:.0f}%",
+            phrasing.UNKNOWN if one.worth != one.worth else f"+{100 * one.worth:.2g}%",
+            phrasing.UNKNOWN if one.golds_instead != one.golds_instead else f"{one.golds_instead:.0f}",
+        ]
+        for one in result.labelers
+    ]
+    explained = [
+        ("width, variance", "of the interval without this labeler's labels"),
+        ("per 1 spent", "what they take off the variance for each unit of money"),
+        ("golds", "in this round that would make up for them"),
+    ]
+    told = [Line(words) for words in result.words]
+    return [Line(head, strong=True), Table(columns, rows), Facts(explained), *told]
+
+
+def watch(result: Watch) -> Page:
+    """Rounds of every model, changes beyond chance, and who drifts."""
+    told = [f"{one.model or 'rounds'} changed from {one.before} to {one.after}" for one in result.changed]
+    told += [f"{name} drifts" for name in result.drifting]
+    head = f"Quiet: no change beyond chance at {phrasing.percent(result.level)}, and nobody drifts."
+    page: Page = [Line(head if result.is_quiet else "; ".join(told) + ".", strong=True)]
+    rows = []
+    for one in result.rounds:
+        known = one.estimate is not None
+        low, high = one.estimate.interval() if one.estimate is not None else (0.0, 0.0)
+        rows.append(
+            [
+                one.model or phrasing.UNKNOWN,
+                one.round,
+                phrasing.number(one.estimate.value, 3) if one.estimate is not None else phrasing.UNKNOWN,
+                phrasing.span(low, high, 3) if known else one.reason[:40],
+                ", ".join(doubt.code for doubt in one.estimate.doubts) if one.estimate is not None else "",
+            ]
+        )
+    columns = [
+        Column("model", "left", cut=True),
+        Column("round", "left", cut=True),
+        Column("rate"),
+        Column(f"{phrasing.percent(result.level)} interval", "left"),
+        Column("in doubt", "left"),
+    ]
+    page.append(Table(columns, rows))
+    if result.changes:
+        columns = [
+            Column("model", "left", cut=True),
+            Column("from", "left", cut=True),
+            Column("to", "left", cut=True),
+            Column("change"),
+            Column("p, all together"),
+            Column("", "left"),
+        ]
+        cells = [
+            [
+                one.model or phrasing.UNKNOWN,
+                one.before,
+                one.after,
+                f"{one.change:+.3f}",
+                f"{one.p_value:.3f}",
+                "beyond chance" if one.beyond_chance else "",
+            ]
+            for one in result.changes
+        ]
+        page.append(Table(columns, cells))
+    return page + remarks([] if result.labelers is None else list(result.labelers.findings))

@@ -12,7 +12,7 @@ from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.config import ConfiguredGroup
 from hero_eval.cli.exit_codes import INTERRUPTED, output_failed
-from hero_eval.cli.gold_main import gold_app
+from hero_eval.cli.gold_main import Judges, Prices, gold_app
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, Reading, grouped
 from hero_eval.cli.store_main import store_app
 
@@ -288,6 +288,8 @@ def labelers(
         ),
     ] = None,
     over_time: Annotated[bool, typer.Option("--over-time", help="Each round by itself, and who drifts.")] = False,
+    cost: Prices = None,
+    judges: Judges = None,
     question: Annotated[
         str | None,
         typer.Option(
@@ -306,14 +308,16 @@ def labelers(
     reading: Counting,
     json: given.AsJson = False,
 ) -> None:
-    """How reliable each labeler is."""
-    from hero_eval.cli import actions
+    """How reliable each labeler is; with --cost, what its labels are worth in the last round named."""
+    from hero_eval.cli import actions, gold_actions
     from hero_eval.cli import stored as recorded
     from hero_eval.cli.inputs import Data
 
     data = Data((), history or (), reading, positive, one_positive=True)
     chosen = FromStore(question, from_model, since, before, store=store)
-    if over_time:
+    if cost is not None:
+        gold_actions.worth(data, chosen, cost, judges, level, as_json=json)
+    elif over_time:
         recorded.labelers_over_time(chosen, data, level, as_json=json)
     elif history:
         actions.labelers(data, as_json=json)

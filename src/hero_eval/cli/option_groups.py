@@ -124,11 +124,12 @@ class Gated(OptionGroup):
 
     fail_below: given.FailBelow = None
     fail_above: given.FailAbove = None
+    looks: given.Looks = None
 
     def gate(self) -> Gate:
         from hero_eval.gates import Gate
 
-        return Gate(self.fail_below, self.fail_above)
+        return Gate(self.fail_below, self.fail_above, 1 if self.looks is None else self.looks)
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ Interval = Annotated[
     str | None,
     typer.Option(
         metavar="KIND",
-        help="influence, profile, bootstrap, or paper (as published, too short); without it the one that is safe here.",
+        help="influence, profile, bootstrap, anytime (holds at every look), or paper (too short); else the safe one.",
         rich_help_panel=_ESTIMATE,
         show_default=False,
     ),
@@ -214,6 +214,15 @@ FailAbove = Annotated[
     typer.Option(
         metavar="X",
         help="Exit with 4 unless we are sure, at the level, that the value is at most X.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+Looks = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Of a gate: how often it may be asked of this round as it grows; each look gets its part of the error.",
         rich_help_panel=_OUTPUT,
         show_default=False,
     ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import views
-from hero_eval.cli.blocks import Line, Page
+from hero_eval.cli.blocks import Line, Page, remarks
 from hero_eval.cli.inputs import Data
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
@@ -16,6 +16,7 @@ from hero_eval.name_lists import names, split
 
 if TYPE_CHECKING:
     from hero_eval.cli.option_groups import Estimating, FromStore
+    from hero_eval.findings import Finding
     from hero_eval.gates import Gate
     from hero_eval.store.estimates import Recorded
 
@@ -34,20 +35,21 @@ def estimate(
 ) -> None:
     """Ask the store, record, show, let the gate decide. A number that could not be recorded is shown all the same."""
     from hero_eval.cli.actions import enforce, refuse_for_all_methods
-    from hero_eval.store.estimates import save
+    from hero_eval.store.estimates import looks_before, looks_finding, save
 
     problems = how.problems()
     if command == "compare" and other is None:
         problems.attempt(lambda: refuse_for_all_methods(how, gate))
     problems.raise_any()
     store, recorded = ask_store(command, round, stored, data, how, other, **extra)
+    told = looks_finding(looks_before(store, recorded), getattr(recorded.result, "interval_kind", "influence"))
     try:
         if not stored.no_save:
             save(store, recorded)
     except hero.HeroError:
-        show_recorded(recorded, as_json=as_json, saved=False, gate=gate)
+        show_recorded(recorded, as_json=as_json, saved=False, gate=gate, looked=told)
         raise
-    show_recorded(recorded, as_json=as_json, saved=not stored.no_save, gate=gate)
+    show_recorded(recorded, as_json=as_json, saved=not stored.no_save, gate=gate, looked=told)
     enforce(gate, _numbers(recorded.result))
 
 
@@ -97,16 +99,19 @@ def ask_store(
         return store, make(store, asked_of(command, round, options), doing.step)
 
 
-def show_recorded(recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate | None = None) -> None:
-    """The gate is no part of what is recorded: it is asked of a number, and may be asked anew."""
+def show_recorded(
+    recorded: Recorded, *, as_json: bool, saved: bool, gate: Gate | None = None, looked: Finding | None = None
+) -> None:
+    """Gate and looks are no part of what is recorded: they are of the asking, which may be done anew."""
     from hero_eval.cli.actions import with_gate
 
     if as_json:
-        document = recorded.document
+        document = dict(recorded.document) | ({} if looked is None else {"looks": looked.to_dict()})
         show_json(document if gate is None else with_gate(document, gate, _numbers(recorded.result)))
         return
     past = ", ".join(recorded.history) or "none"
-    tail = [Line(f"History: {past} (store version {recorded.store_version}).")]
+    tail: Page = [*remarks([looked] if looked is not None else [])]
+    tail.append(Line(f"History: {past} (store version {recorded.store_version})."))
     if recorded.undated:
         tail.append(
             Line(
@@ -145,7 +150,7 @@ def _numbers(result: Any) -> list[hero.Estimate]:
     return [result] if isinstance(result, hero.Estimate) else []
 
 
-def _past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
+def past_rounds(chosen: FromStore, data: Data) -> list[hero.Round]:
     """Files that were named, or the rounds of the store that fit, oldest first."""
     from hero_eval.cli.inputs import read_rounds
 
@@ -188,7 +193,7 @@ def labelers(chosen: FromStore, data: Data, *, as_json: bool) -> None:
     """How reliable each labeler is, learned from all rounds of the store that fit."""
     from hero_eval.cli.actions import show_labelers
 
-    past = _past_rounds(chosen, data)
+    past = past_rounds(chosen, data)
     with activity() as doing:
         doing.say("Learning from history")
         result = hero.fit_reliability(past, progress=doing.step)
@@ -203,7 +208,7 @@ def labelers_over_time(chosen: FromStore, data: Data, level: float, *, as_json: 
     from hero_eval.labelers.over_time import reliability_over_time
 
     check_level(level)
-    past = _past_rounds(chosen, data)
+    past = past_rounds(chosen, data)
     with activity() as doing:
         doing.say("Learning from each round")
         result = reliability_over_time(past, level)

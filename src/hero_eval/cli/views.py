@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hero_eval import phrasing
 from hero_eval.cli.bars import Axis, common_axis
 from hero_eval.cli.blocks import Column, Facts, Heading, Line, Page, Remarks, Table, remarks
+from hero_eval.estimation.width_parts import shortening, width_parts
 from hero_eval.findings import doubts_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,17 @@ def estimate(result: Estimate) -> Page:
     page: Page = [Line(phrasing.headline(result), strong=True), Facts(phrasing.estimate_facts(result))]
     if len(result.distribution) > 2:
         page.append(_values("class", result.distribution, (0.0, 1.0)))
+    if parts := width_parts(result):
+        page.append(Line(f"{phrasing.SHORTER} {shortening(parts)}"))
     return page + remarks(result.findings)
+
+
+def shorten(result: Estimate) -> dict[str, Any]:
+    """Where the width comes from and what would shrink it, for JSON."""
+    parts = width_parts(result)
+    names = ("source", "name", "share", "without", "remedy")
+    rows = [{name: getattr(part, name) for name in names} for part in parts]
+    return {"shorten": {"words": shortening(parts), "parts": rows}}
 
 
 def family(result: GroupedEstimates) -> Page:

@@ -10,12 +10,23 @@ import numpy as np
 
 from hero_eval.estimate import Estimate, Influence
 from hero_eval.estimation.bootstrap import Replicates, draw_replicates
-from hero_eval.estimation.curves import Curve, EdgeCurve, Flat, LessSure, Normal, Resampled, resampled
+from hero_eval.estimation.curves import (
+    AnytimeCurve,
+    Curve,
+    EdgeCurve,
+    Flat,
+    LessSure,
+    Normal,
+    Resampled,
+    resampled,
+    standard_quantile,
+)
 from hero_eval.estimation.diagnostics import diagnose, knows_nothing, past_rounds_tell
 from hero_eval.estimation.intervals import bounds_unseen, drift_curve, edge_floor, interval_kind, profile_curve
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, settled, unique
 from hero_eval.methods.result import Fit
+from hero_eval.model.confidence_sequence import mixture_size, reach
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import EDGE_ITEMS
 
@@ -129,6 +140,8 @@ class Analysis:
             middle = value if kind == "paper" else center
             plain = self._by_influences(value, middle, influence, n_items, kind, bounds, logit, floor)
             curve = plain if curve is None else LessSure(curve, plain, bounds)
+        if question.options.interval == "anytime":
+            kind, curve, findings = self._anytime(curve, influence, floor, bounds, findings)
         return Estimate(
             target=target,
             what=what,
@@ -148,6 +161,24 @@ class Analysis:
             findings=findings,
             least_error=floor,
         )
+
+    def _anytime(
+        self,
+        curve: Curve,
+        influence: Influence,
+        floor: float,
+        bounds: tuple[float, float],
+        findings: tuple[Finding, ...],
+    ) -> tuple[str, Curve, tuple[Finding, ...]]:
+        """The curve that holds at every look at a growing round."""
+        variance = max(influence.variance(), floor**2)
+        if isinstance(curve, Flat) or not math.isfinite(variance):
+            return "anytime", curve, findings
+        m, level = mixture_size(variance, bounds[1] - bounds[0]), self.question.options.level
+        longer = reach(1.0 - level, m) / -standard_quantile((1.0 - level) / 2, math.inf)
+        message = f"the interval holds at every look at this round as it grows; it is about {longer:.1f} times as long"
+        told = Finding("F514", f"{message} as one for a single look", {"longer": longer})
+        return "anytime", AnytimeCurve(curve, m), unique([*findings, told])
 
     def _by_influences(
         self,

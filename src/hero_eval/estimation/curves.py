@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
+from hero_eval.model.confidence_sequence import alpha_of, reach
 from hero_eval.model.patterns import Floats
 
 
@@ -101,6 +102,25 @@ class Mirrored:
 
     def below(self, x: float) -> float:
         return 1.0 - self.inner.below(self.total - x)
+
+
+@dataclass(frozen=True)
+class AnytimeCurve:
+    """Another curve made to hold at every look: each end lies where the inner curve has the z of the mixture (`m`)."""
+
+    inner: Curve
+    m: float
+
+    def quantile(self, p: float) -> float:
+        if p == 0.5:
+            return self.inner.quantile(0.5)
+        z = reach(2.0 * min(p, 1.0 - p), self.m)
+        return self.inner.quantile(float(special.ndtr(-z if p < 0.5 else z)))
+
+    def below(self, x: float) -> float:
+        share = min(max(self.inner.below(x), 1e-300), 1.0)
+        half = 0.5 * alpha_of(abs(float(special.ndtri(share))), self.m)
+        return half if share < 0.5 else 1.0 - half
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,22 @@ class Outcome:
         found = self.question.influence(self.fit, self.current, self.contrast).variance_by_source()
         return found.get("rounds", 0.0) / max(sum(found.values()), 1e-300)
 
+    def without_share(self, labeler: int) -> float:
+        """By which share of itself the variance would grow without the current labels of this labeler."""
+        model = self.model
+        assert model is not None
+        one = model.without[labeler]
+        if not math.isfinite(one.variance):
+            return math.nan
+        parts = self.question.influence(self.fit, self.current, self.contrast).variance_by_source()
+        rounds = parts.get("rounds", 0.0)
+        items = sum(parts.values()) - rounds
+        now, least = model.variance(), model.least_variance()
+        above = max(items - least, 0.0)
+        left = max(one.variance - least, 0.0) / max(now - least, 1e-3 * now)
+        then = min(items, least) + above * left + rounds * (one.doubt / max(model.doubt, 1e-12)) ** 2
+        return max(then / sum(parts.values()) - 1.0, 0.0)
+
     def _df(self, more: More) -> float:
         question, added = self.question, more.gold + more.past_gold
         if question.method.by_design:

@@ -45,7 +45,7 @@ def interval_kind(
     question: Question, fits: Sequence[Fit], currents: Sequence[Current], *, linear: bool = True
 ) -> tuple[str, list[Finding]]:
     """The kind asked for, or the usual one, or the safer one with a remark; `linear`: of one round's rates."""
-    asked = question.options.interval
+    asked = None if question.options.interval == "anytime" else question.options.interval  # it is made of the usual one
     lack = _no_profile(question, currents, linear)
     if asked == "profile" and lack:
         raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")

@@ -13,7 +13,7 @@ from hero_eval.methods.registry import all_methods
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 
-INTERVALS = ("influence", "profile", "bootstrap", "paper")
+INTERVALS = ("influence", "profile", "bootstrap", "paper", "anytime")
 PastRounds = Round | Sequence[Round] | Reliability | None
 
 

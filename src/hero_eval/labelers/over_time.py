@@ -154,7 +154,7 @@ def _drifts(points: Sequence[Point]) -> tuple[Drift, ...]:
         mean = float(weights @ centers / weights.sum())
         spread = float(weights @ (centers - mean) ** 2)
         tested.append((labeler, what, own, float(stats.chi2.sf(spread, len(own) - 1))))
-    corrected = _holm([p for *_, p in tested])
+    corrected = holm([p for *_, p in tested])
     return tuple(
         Drift(labeler, what, len(own), p, _end(own, min), _end(own, max))
         for (labeler, what, own, _), p in zip(tested, corrected, strict=True)
@@ -166,7 +166,7 @@ def _end(own: Sequence[Point], which: Any) -> tuple[str, float]:
     return point.round, point.value
 
 
-def _holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float]) -> list[float]:
     """P-values that hold together (Holm 1979)."""
     out = [1.0] * len(p_values)
     worst = 0.0

@@ -23,7 +23,7 @@ from hero_eval.model.patterns import Floats
 
 
 @dataclass(frozen=True)
-class Design:
+class RoundDesign:
     """A round that is planned: items, labelers and what they are like, golds in history and in the round itself."""
 
     items: float
@@ -37,14 +37,14 @@ class Design:
     drift: float = 0.0
 
 
-def _binomials(design: Design) -> tuple[Floats, Floats]:
+def _binomials(design: RoundDesign) -> tuple[Floats, Floats]:
     """(J+1,): how probable each number of labels "1" is, for an item of class 1 and of class 0."""
     t = np.arange(design.labelers + 1)
     one = stats.binom.pmf(t, design.labelers, design.sensitivity)
     return one, stats.binom.pmf(t, design.labelers, 1.0 - design.specificity)
 
 
-def item_information(design: Design, rate: float) -> Floats:
+def item_information(design: RoundDesign, rate: float) -> Floats:
     """(3, 3): of one item without gold, on (rate, sensitivity, specificity)."""
     one, zero = _binomials(design)
     t, j = np.arange(design.labelers + 1), design.labelers
@@ -53,16 +53,17 @@ def item_information(design: Design, rate: float) -> Floats:
     slope_zero = zero * ((j - t) / c - t / (1.0 - c))
     chance = rate * one + (1.0 - rate) * zero
     by = np.stack([one - zero, rate * slope_one, (1.0 - rate) * slope_zero])
-    return (by / np.maximum(chance, 1e-300)) @ by.T
+    out: Floats = (by / np.maximum(chance, 1e-300)) @ by.T
+    return out
 
 
-def gold_information(design: Design, rate: float) -> Floats:
+def gold_information(design: RoundDesign, rate: float) -> Floats:
     """(3, 3): of one item with gold."""
     s, c, j = design.sensitivity, design.specificity, design.labelers
     return np.diag([1.0 / (rate * (1 - rate)), rate * j / (s * (1 - s)), (1 - rate) * j / (c * (1 - c))])
 
 
-def doubt(design: Design) -> float:
+def doubt(design: RoundDesign) -> float:
     """The mean of f (1 - f), f the chance that an item is of class 1 given its labels."""
     one, zero = _binomials(design)
     chance = design.rate * one + (1.0 - design.rate) * zero
@@ -70,7 +71,7 @@ def doubt(design: Design) -> float:
     return float(chance @ (share * (1.0 - share)))
 
 
-def rate_variance(design: Design, n_models: int = 1) -> float:
+def rate_variance(design: RoundDesign, n_models: int = 1) -> float:
     """Of the rate of one model, or (2) of the difference of two with the same labelers and the same history.
 
     Each of the two has `items` and `own_gold`; the drift of both is the same to first order in half of its variance.
@@ -99,22 +100,23 @@ def rate_variance(design: Design, n_models: int = 1) -> float:
     return found + drift_variance(design) if found > 0 else math.inf
 
 
-def drift_variance(design: Design) -> float:
+def drift_variance(design: RoundDesign) -> float:
     """What drift adds to the variance of a rate, once the round's own gold has shown some of it."""
     if not design.drift:
         return 0.0
     open_doubt = doubt(design)
     left = 1.0 / (design.drift**-2.0 + design.own_gold * open_doubt)
-    return left * (open_doubt * (1.0 - design.own_gold / design.items)) ** 2
+    slope = open_doubt * (1.0 - design.own_gold / design.items)
+    return float(left * slope * slope)
 
 
-def half_width(design: Design, level: float, n_models: int = 1) -> float:
+def half_width(design: RoundDesign, level: float, n_models: int = 1) -> float:
     """Of the normal interval."""
     z = float(special.ndtri((1.0 + level) / 2.0))
     return z * math.sqrt(rate_variance(design, n_models))
 
 
-def power_of(design: Design, effect: float, level: float) -> float:
+def power_of(design: RoundDesign, effect: float, level: float) -> float:
     """The chance that the interval of the difference of two models leaves 0 out, if it is `effect`."""
     error = math.sqrt(rate_variance(design, 2))
     z = float(special.ndtri((1.0 + level) / 2.0))

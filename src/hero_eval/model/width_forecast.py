@@ -154,7 +154,7 @@ class Forecast:
         if not more.labels:
             return found
         least = self.least_variance(more.items)
-        return least + max(found - least, 0.0) * self.label_factor**more.labels
+        return float(least + max(found - least, 0.0) * self.label_factor**more.labels)
 
     def least_variance(self, items: float = 0.0) -> float:
         """That of items whose classes are all known: more labels lead no farther."""
@@ -225,9 +225,7 @@ def implied_rates(fit: LevelFit) -> Floats:
     last = fit.rows.n_rounds - 1
     at = np.flatnonzero(fit.rows.is_current)[:1]
     logs = class_logs(fit.rows, fit.shape, fit.parameters.classes, at)[0]
-    if fit.shape.n_levels == 0:
-        return np.exp(logs[0])
-    out: Floats = fit.parameters.weights[last] @ np.exp(logs)
+    out: Floats = np.exp(logs[0]) if fit.shape.n_levels == 0 else fit.parameters.weights[last] @ np.exp(logs)
     return out
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from hero_eval import __version__, phrasing
 from hero_eval.charts.theme import Chart
-from hero_eval.charts.width_chart import shortening, width_parts
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.estimate import Estimate
+from hero_eval.estimation.width_parts import shortening, width_parts
 from hero_eval.findings import Finding
 from hero_eval.gates import Verdict, chance_above
 

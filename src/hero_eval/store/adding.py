@@ -58,7 +58,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AddingPlan:
     """A change that was checked against one version of the store and can be written."""
 
     fresh: StoredRows
@@ -102,7 +102,7 @@ def _known(store: ReadableStore, log: Log) -> list[Labeler]:
     return labelers_from(store.labeler_rows(log))
 
 
-def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: About, log: Log) -> Plan:
+def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: About, log: Log) -> AddingPlan:
     """Read and check everything against the store as it is in `log`; write nothing."""
     raise_problems(given.sources)
     where = f"round {about.name!r}" + (f" with {about.origin}" if about.origin else "")
@@ -121,7 +121,7 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
     found = (*notes, *resolved.findings, *_date_findings(about))
-    return Plan(fresh, read, _knows(read, given, about, resolved), told, resolved, log.version, found)
+    return AddingPlan(fresh, read, _knows(read, given, about, resolved), told, resolved, log.version, found)
 
 
 def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _date_findings(about: About) -> list[Finding]:
     return [Finding("F804", message, {"round": about.name})]
 
 
-def _write(store: ReadableStore, plan: Plan, given: Incoming, options: ReadOptions, about: About) -> Added:
+def _write(store: ReadableStore, plan: AddingPlan, given: Incoming, options: ReadOptions, about: About) -> Added:
     """Write the data under a batch id of its own, then the one row that makes it exist."""
     written: Written | None = None
 
@@ -178,13 +178,13 @@ def _write(store: ReadableStore, plan: Plan, given: Incoming, options: ReadOptio
     return _added(plan, about, entry)
 
 
-def _added(plan: Plan, about: About, entry: Entry) -> Added:
+def _added(plan: AddingPlan, about: About, entry: Entry) -> Added:
     n_items = entry.items - (about.old.items if about.old else 0)
     n_labels, n_gold = plan.fresh.labels.num_rows, plan.fresh.gold.num_rows
     return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings)
 
 
-def _write_batch(store: ReadableStore, plan: Plan, name: str) -> Written:
+def _write_batch(store: ReadableStore, plan: AddingPlan, name: str) -> Written:
     """Write what is new under a batch id; nothing at all if nothing is."""
     batch = _batch_id(name)
     tables, columns = packing.data_tables(plan.fresh, name, batch)
@@ -329,7 +329,7 @@ def _batch_id(name: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', name)[:40].strip('-').lower() or 'round'}-{uuid.uuid4().hex[:16]}"
 
 
-def _entry(plan: Plan, about: About, question: str, log: Log) -> Entry:
+def _entry(plan: AddingPlan, about: About, question: str, log: Log) -> Entry:
     """The row of the log, without the batch."""
     old, read = about.old, plan.read
     before = log.last().get(about.name)
@@ -351,7 +351,7 @@ def _entry(plan: Plan, about: About, question: str, log: Log) -> Entry:
     )
 
 
-def _with_batch(entry: Entry, plan: Plan, about: About, written: Written) -> Entry:
+def _with_batch(entry: Entry, plan: AddingPlan, about: About, written: Written) -> Entry:
     """The row of the log, bound to all its data."""
     old = about.old
     described = packing.columns_by_batch(old.columns, old.round) if old else {}
@@ -368,7 +368,7 @@ def _with_batch(entry: Entry, plan: Plan, about: About, written: Written) -> Ent
     return replace(entry, batches=batches, columns=columns, record=record.to_text())
 
 
-def _nothing_new(plan: Plan, about: About, exist_ok: bool) -> Added:
+def _nothing_new(plan: AddingPlan, about: About, exist_ok: bool) -> Added:
     """Everything that came is there already: E404, unless that is welcome."""
     assert about.old is not None
     if exist_ok:

@@ -13,7 +13,7 @@ from hero_eval import __version__
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import wrong
 from hero_eval.estimation.keywords import RateOptions
-from hero_eval.findings import name_some
+from hero_eval.findings import Finding, name_some
 from hero_eval.model.history import Progress
 from hero_eval.round import Round
 from hero_eval.store import commits, delta
@@ -179,6 +179,26 @@ def _answer(
         other = read(then.find(asked.other), None if several else single)
         return hero.estimate_difference(here, other, history, **options)
     return targets[asked.command](here, history, **options)
+
+
+def looks_before(store: ReadableStore, recorded: Recorded) -> int:
+    """At how many earlier states of the store the same was asked of this round."""
+    asked = recorded.asked
+    rows = _rows(store, ["command", "round", "store_version", "options"])
+    same = [row for row in rows if (row["command"], row["round"]) == (asked.command, asked.round)]
+    versions = {row["store_version"] for row in same if json.loads(row["options"]).get("other") == asked.other}
+    return len(versions - {recorded.store_version})
+
+
+def looks_finding(before: int, kind: str) -> Finding | None:
+    """What is said of an interval for one look that was looked at before."""
+    if before < 1 or kind == "anytime":
+        return None
+    message = (
+        f"this round was estimated at {before} earlier state{'s' * (before > 1)} of the store: look {before + 1}; the "
+        "interval holds for a single look, and whoever stops when it suits is wrong more often"
+    )
+    return Finding("F513", message, {"looks": before + 1})
 
 
 def save(store: ReadableStore, recorded: Recorded) -> None:

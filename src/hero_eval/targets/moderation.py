@@ -157,7 +157,7 @@ def estimate_moderation(
         A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
     level : float, default 0.95
         The level of the interval: how sure it is to hold the quantity, between 0 and 1.
-    interval : {"influence", "profile", "bootstrap", "paper"}, optional
+    interval : {"influence", "profile", "bootstrap", "paper", "anytime"}, optional
         How the interval is made: from influences, from the profile likelihood, from items drawn again, or as in the
         paper, which takes the reliabilities as known and is too short. None takes ``"influence"``, or ``"profile"``
         where the first is not safe and the second can be had (finding F309).

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import unsupported, wrong
-from hero_eval.estimate import Estimate, check_level, number
+from hero_eval.estimate import Estimate, check_level
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.forecast import Outcome
 from hero_eval.estimation.headline import class_scores, rate_contrast
@@ -23,126 +20,14 @@ from hero_eval.estimation.options import Options, PastRounds, require_round
 from hero_eval.labelers.fitting import history_rounds
 from hero_eval.model.history import Progress
 from hero_eval.model.width_forecast import More
-from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
+from hero_eval.targets.plan_design import Planned, plan_design
 from hero_eval.targets.plan_prices import KINDS, Mixer, Prices, Purchase
+from hero_eval.targets.plan_result import Plan, Route
 
 MOST = {"past_gold": 100_000.0, "items": 1_000_000.0}
 """Of each kind, beyond which nobody would go. Labels per item may be doubled: beyond, what one adds is guessed."""
 CURVE_POINTS = 8
-
-
-@dataclass(frozen=True)
-class Route:
-    """How far one kind alone leads: how much of it reaches the width asked for, None if none does, and what the
-    narrowest width is that it can lead to."""
-
-    kind: str
-    amount: float | None
-    cost: float
-    width: float
-
-
-@dataclass(frozen=True, eq=False)
-class Plan(Framed):
-    """What it would take. `plan` makes it.
-
-    Attributes
-    ----------
-    what : str
-        The quantity in words.
-    value : float
-        The estimate now, or the rate that was assumed.
-    width : float
-        The width of the interval now.
-    wanted : float or None
-        The width asked for.
-    level : float
-        The level of the intervals.
-    drift_share : float
-        The share of the variance that drift between rounds has now.
-    routes : tuple of Route
-        How much of each kind alone reaches the width asked for.
-    best : Purchase or None
-        The cheapest mix for the width, or the best for the budget; None without prices.
-    curve : tuple of Purchase
-        The best mix for growing spending; of gold in this round alone where no prices were named.
-    words : tuple of str
-        The plan in sentences.
-    power : float or None
-        The chance to see the difference asked for.
-    frame_kind : str
-        The library that tables come in by default. For use inside the package.
-    """
-
-    what: str
-    value: float
-    width: float
-    wanted: float | None
-    level: float
-    drift_share: float
-    routes: tuple[Route, ...] = ()
-    best: Purchase | None = None
-    curve: tuple[Purchase, ...] = ()
-    words: tuple[str, ...] = ()
-    power: float | None = None
-    frame_kind: str = field(default="files", repr=False)
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Width against spending, one row per point of the curve.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: that of the current round's labels if it is one of these, else pandas, or
-            pyarrow where pandas is not installed.
-
-        Returns
-        -------
-        dataframe
-            Columns: cost, width, and how much of each kind: gold, past_gold, items, labels.
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        columns: dict[str, list[Any]] = {
-            "cost": [one.cost for one in self.curve],
-            "width": [one.width for one in self.curve],
-        }
-        columns |= {kind: [getattr(one.more, kind) for one in self.curve] for kind in KINDS}
-        return to_frame(columns, checked_backend(backend, self.frame_kind))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan in plain types, for JSON.
-
-        Returns
-        -------
-        dict
-            With a `schema_version`; unknown numbers are None.
-        """
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "target": "plan",
-            "what": self.what,
-            "value": number(self.value),
-            "level": self.level,
-            "width": number(self.width),
-            "wanted": self.wanted,
-            "drift_share": number(self.drift_share),
-            "power": self.power,
-            "routes": [
-                {"kind": one.kind, "amount": one.amount, "cost": number(one.cost), "width": number(one.width)}
-                for one in self.routes
-            ],
-            "best": None if self.best is None else self.best.to_dict(),
-            "curve": [one.to_dict() for one in self.curve],
-            "words": list(self.words),
-        }
-
-    def __repr__(self) -> str:
-        return f"Plan({self.what}: {' '.join(self.words)})"
 
 
 def plan(
@@ -234,14 +119,12 @@ def plan(
     --------
     >>> import hero_eval as hero
     >>> made = hero.plan(items=500, labelers=5, sensitivity=0.8, specificity=0.9, gold=50)
-    >>> round(made.width, 2)
-    0.09
+    >>> round(made.width, 3)
+    0.095
     """
     _check(width, budget, costs, detect, power)
     level = check_level(level)
     if current is None:
-        from hero_eval.targets.plan_design import Planned, plan_design
-
         if items is None or labelers is None:
             raise wrong("E221", "there is no current round; say what is planned: items=500, labelers=5")
         planned = Planned(items, labelers, sensitivity, specificity, gold, own_gold, rate, drift)
@@ -249,7 +132,7 @@ def plan(
     if items is not None or labelers is not None or detect is not None:
         raise wrong("E204", "items, labelers and detect are of a round that is only planned: leave out the current one")
     require_round(current)
-    outcome, what = _outcome(current, history, level, positive, scores, progress)
+    outcome, what = outcome_of(current, history, level, positive, scores, progress)
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     return _planned(outcome, what, prices, width, budget, current.frame_kind)
 
@@ -271,20 +154,22 @@ def _check(
             raise wrong("E201", f"the price of {name!r} is {price!r}. It is a number of 0 or more")
 
 
-def _outcome(
+def outcome_of(
     current: Round,
     history: PastRounds,
     level: float,
     positive: object,
     scores: Mapping[str, float] | None,
     progress: Progress | None,
+    method: str | None = None,
 ) -> tuple[Outcome, str]:
+    """What to expect of the rate, or the mean score, of a round, and what that is in words."""
     past = () if history is None else history_rounds(history)
     known = any(one.n_gold for one in past)
     if not known and not current.n_gold:
         message = "no gold says how labelers answer, so nothing can be foreseen from these rounds"
         raise unsupported("E222", f"{message}. Plan the round before any data: items=, labelers=, or give some gold")
-    analysis = ask([current], history, Options(method="hero3" if known else None, level=level, progress=progress))
+    analysis = ask([current], history, Options(method="hero3" if known else method, level=level, progress=progress))
     classes = analysis.question.classes
     values = class_scores(classes, scores) if scores is not None else rate_contrast(analysis.question, positive)
     if values is None or np.isnan(values).any():

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from hero_eval.errors import wrong
-from hero_eval.model.design_power import Design, drift_variance, half_width, power_of, rate_variance
+from hero_eval.model.design_power import RoundDesign, drift_variance, half_width, power_of, rate_variance
 from hero_eval.model.width_forecast import More
-from hero_eval.targets.plan import Plan, Route
 from hero_eval.targets.plan_prices import Purchase
+from hero_eval.targets.plan_result import Plan, Route
 
 MOST_ITEMS = 10_000_000.0
 
@@ -28,7 +28,7 @@ class Planned:
     rate: float
     drift: float
 
-    def design(self) -> Design:
+    def design(self) -> RoundDesign:
         """The same, checked."""
         for name, value, least in (("items", self.items, 1), ("labelers", self.labelers, 1), ("gold", self.gold, 0)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -45,7 +45,7 @@ class Planned:
             raise wrong("E201", f"drift is {self.drift!r}. It is a standard deviation on the logit scale, such as 0.5")
         if abs(self.sensitivity + self.specificity - 1.0) < 1e-3:
             raise wrong("E201", "sensitivity and specificity add up to 1: such labelers tell nothing")
-        return Design(
+        return RoundDesign(
             self.items,
             self.labelers,
             self.sensitivity,
@@ -85,7 +85,7 @@ def plan_design(planned: Planned, width: float | None, detect: float | None, pow
     return replace(made, words=tuple(_words(made, design, detect, power)))
 
 
-def _grown(design: Design, kind: str, amount: float) -> Design:
+def _grown(design: RoundDesign, kind: str, amount: float) -> RoundDesign:
     if kind == "gold":
         return replace(design, own_gold=min(design.own_gold + amount, design.items))
     if kind == "past_gold":
@@ -93,7 +93,7 @@ def _grown(design: Design, kind: str, amount: float) -> Design:
     return replace(design, items=design.items + amount)
 
 
-def _routes(design: Design, enough: Callable[[Design], bool], level: float, n_models: int) -> Iterator[Route]:
+def _routes(design: RoundDesign, enough: Callable[[RoundDesign], bool], level: float, n_models: int) -> Iterator[Route]:
     for kind in ("gold", "past_gold", "items"):
         most = design.items - design.own_gold if kind == "gold" else MOST_ITEMS
         end = _grown(design, kind, most)
@@ -110,7 +110,7 @@ def _routes(design: Design, enough: Callable[[Design], bool], level: float, n_mo
             yield Route(kind, amount, math.nan, 2 * half_width(_grown(design, kind, amount), level, n_models))
 
 
-def _curve(design: Design, level: float, n_models: int) -> Iterator[Purchase]:
+def _curve(design: RoundDesign, level: float, n_models: int) -> Iterator[Purchase]:
     """Width against golds in the round itself."""
     top = min(design.items - design.own_gold, 300.0)
     for step in range(8):
@@ -119,7 +119,7 @@ def _curve(design: Design, level: float, n_models: int) -> Iterator[Purchase]:
         yield Purchase(More(gold=amount), math.nan, 2.0 * half_width(then, level, n_models))
 
 
-def _words(made: Plan, design: Design, detect: float | None, power: float) -> Iterator[str]:
+def _words(made: Plan, design: RoundDesign, detect: float | None, power: float) -> Iterator[str]:
     labelers = (
         f"{design.labelers} labelers of sensitivity {design.sensitivity:g} and specificity {design.specificity:g}"
     )

@@ -84,7 +84,7 @@ class Prices:
         """What all of it costs: labels per item are bought for new items, too."""
         plain = sum(getattr(more, kind) * self.each(kind) for kind in KINDS if getattr(more, kind))
         extra = self.per_label * more.labels * more.items if more.labels and more.items else 0.0
-        return plain + extra
+        return float(plain + extra)
 
 
 @dataclass(frozen=True, eq=False)

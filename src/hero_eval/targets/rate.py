@@ -72,9 +72,10 @@ def estimate_rate(
         A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
     level : float, default 0.95
         The level of the interval: how sure it is to hold the quantity, between 0 and 1.
-    interval : {"influence", "profile", "bootstrap", "paper"}, optional
-        How the interval is made: from influences, from the profile likelihood, from items drawn again, or as in the
-        paper, which takes the reliabilities as known and is too short. None takes ``"influence"``, or ``"profile"``
+    interval : {"influence", "profile", "bootstrap", "paper", "anytime"}, optional
+        How the interval is made: from influences, from the profile likelihood, from items drawn again, as in the
+        paper, which takes the reliabilities as known and is too short, or so that it holds at every look at a growing
+        round (``"anytime"``). None takes ``"influence"``, or ``"profile"``
         where the first is not safe and the second can be had (finding F309).
     cluster : str, optional
         A column whose equal values mark items that are not independent, such as several outputs for one prompt;
