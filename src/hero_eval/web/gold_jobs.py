@@ -129,7 +129,9 @@ def gold_progress(tell: Tell, store: str, round: str, saved: bool = True) -> Res
         "findings": findings_document(told_of(folded.findings)),
     }
     try:
-        recorded = make(opened, asked_of(command, round, {}), steps(tell, "Learning from history"))
+        # experts look at it after every few answers, so it must hold at every look
+        asked = asked_of(command, round, {"interval": "anytime"})
+        recorded = make(opened, asked, steps(tell, "Learning from history"))
     except HeroError as error:
         said = {"value": None, "low": None, "high": None, "level": 0.95, "answer": str(error.problems[0].message)}
         return Result(dict(plain({**document, **said, "expected": "", "estimate": None})))
@@ -170,7 +172,7 @@ def expected_of_ten(store: hero.Store, round: str, estimate: hero.Estimate) -> s
 def narrowing(now: float, then: float, count: int) -> str:
     """The width of an interval of a rate now and after so many answers, in points of 100."""
     answers = "The next answer is" if count == 1 else f"The next {NUMBERS.get(count, str(count))} answers are"
-    wide = f"{100 * now:.0f} points wide now"
+    wide = f"{100 * now:.0f} points wide now, and holds at every look"
     if then > LITTLE * now:
         return f"It is {wide}. {answers} expected to change little."
     return f"It is {wide}. {answers} expected to make it about {100 * then:.0f}."
