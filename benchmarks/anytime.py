@@ -2,11 +2,11 @@
 
     python benchmarks/anytime.py [--draws 400] [--looks 30]
 
-A history of 300 items with 150 golds teaches five labelers; the current round grows from 60 to 1,200 items, and is looked
-at 30 times. A gate asks whether the rate is surely at least the true one: it should stay shut. Three ways: intervals for
-a single look, as they are; the same with `looks=30`; `interval="anytime"`. hero1 estimates, whose fit of history is made
-once, so that hundreds of draws can be had. Shown: how often a gate opens at some look, and the mean width of two-sided
-intervals at the last look, over that of a single look.
+A history of 300 items with 150 golds teaches five labelers; the current round grows from 60 to 1,200 items, and is
+looked at 30 times. A gate asks whether the rate is surely at least the true one: it should stay shut. Three ways:
+intervals for a single look, as they are; the same with `looks=30`; `interval="anytime"`. hero1 estimates, whose fit of
+history is made once, so that hundreds of draws can be had. Shown: how often a gate opens at some look, and the mean
+width of two-sided intervals at the last look, over that of a single look.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     HERO_DATA=... python benchmarks/plan.py --real [--draws 1]           public rounds, 10% and 30% of their gold
 
 Simulated: three past rounds of 200 items with 40 golds each, a current one of 250, five labelers who err each by itself
-or together (latent correlation .5), rounds that drift (each labeler's logits shift together by a normal of .5) or not; 10,
-60 and 200 golds added to the current round; two targets, the rate of one class of two and the mean score of three. The
-plan is made before the gold is given; the width seen is that of `hero3` once it is. Shown: mean predicted over mean seen.
+or together (latent correlation .5), rounds that drift (all labelers' logits shift by a normal of .5) or not; 10, 60 and
+200 golds added to the current round; two targets, the rate of one class of two and the mean score of three. The plan is
+made before the gold is given; the width seen is that of `hero3` once it is. Shown: mean predicted over mean seen.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def plan(
             "positive": rounds.positive,
             "progress": doing.step,
         }
-        made = hero.plan(current, rounds.history, progress=doing.step, **options, **asked)
+        made = hero.plan(current, rounds.history, **options, **asked)
     if chart is not None:
         from hero_eval.charts.plan_chart import spending
 
