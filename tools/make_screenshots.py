@@ -22,6 +22,7 @@ import hero_eval as hero
 sys.path.insert(0, str(ROOT / "tests"))
 
 from browsing import chromium, look_as
+from gold_store import CURRENT, fill_for_gold
 from site_builder import build_site, served_folder
 from web_server import PATIENCE, page_when_there, served
 from web_store import RATES, answers, csv_of, fill
@@ -98,6 +99,60 @@ def page(browser: Any, folder: Path) -> None:
         shoot(browser, "page-preview", browser.current_url, 1000, 760)
 
 
+def shown_now(browser: Any, name: str, width: int, most: int) -> None:
+    """The page that is shown, as it is: loading it again would lose what was opened on it."""
+    look_as(browser, width)
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+    height = min(browser.execute_script("return document.documentElement.scrollHeight"), most)
+    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+    asked = {"format": "png", "captureBeyondViewport": True, "clip": clip}
+    made = browser.execute_cdp_cmd("Page.captureScreenshot", asked)
+    (DOCS / "pictures" / f"{name}.png").write_bytes(base64.b64decode(made["data"]))
+    print(f"docs/pictures/{name}.png")
+
+
+TEXTS = "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText || 'there').join(' ')"
+
+
+def gold(browser: Any, folder: Path) -> None:
+    """Giving gold, from the queue to the last answer."""
+    _, truth = fill_for_gold(folder / "gold")
+    end = time.monotonic() + PATIENCE
+
+    def wait(selector: str, text: str) -> None:
+        while time.monotonic() < end:
+            if text in browser.execute_script(TEXTS, selector):
+                return
+            time.sleep(0.1)
+
+    def answer(count: int) -> None:
+        for _ in range(count):
+            item = browser.execute_script(TEXTS, ".id").removeprefix("Item ")
+            browser.execute_script(
+                "document.querySelector(arguments[0]).click()", f'#answer [data-key="{truth[item]}"]'
+            )
+            wait(".saved", f"Saved: {item}")
+
+    with served(folder / "gold") as client:
+        browser.delete_all_cookies()
+        look_as(browser, 1000)
+        browser.get(f"{client.base_url}gold?round={CURRENT}")
+        shown_now(browser, "page-gold-start", 1000, 900)
+        browser.find_element("css selector", "main form button").click()
+        wait("label", "Your name")
+        browser.find_element("id", "f-expert").send_keys("Eve\n")
+        wait(".id", "Item")
+        answer(15)
+        wait(".when", "With 15 gold")
+        shown_now(browser, "page-gold-item", 1000, 700)
+        shown_now(browser, "page-gold-phone", 400, 800)
+        look_as(browser, 1000)
+        while browser.find_elements("id", "answer"):
+            answer(1)
+        wait(".when", "With 30 gold in this round.")
+        shown_now(browser, "page-gold-done", 1000, 560)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         folder = Path(name)
@@ -109,6 +164,7 @@ def main() -> None:
         shoot(browser, "report-difference", found["difference"], 1000, 1100)
         shoot(browser, "notebook", notebook(folder), 900, 1500)
         page(browser, folder)
+        gold(browser, folder)
         with served_folder(build_site(folder / "site")) as address:
             shoot(browser, "site", f"{address}/index.html", 1300, 1100)
             shoot(browser, "site-dark", f"{address}/results.html", 1300, 1100, "dark")

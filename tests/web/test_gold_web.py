@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pyarrow as pa
 import pytest
 from gold_store import CURRENT, HOSTILE, fill_for_gold
@@ -268,8 +269,6 @@ def test_a_queue_is_drawn_answered_and_estimated(place: Path, built: tuple[Path,
         assert 0 <= found["progress"]["low"] <= found["progress"]["value"] <= found["progress"]["high"] <= 1
         assert client.get("/api/v1/round", params={"name": CURRENT}).json()["gold"] == 8
         assert len(client.get("/api/v1/gold/records", params=about).json()["records"]) == 8
-        assert client.post("/api/v1/gold/queue", params={**about, "count": 50}).status_code == 202
-        assert when_there(client, "/api/v1/gold/queue", params=about).json()["items"] == 12
     read = hero.open_store(place).round(CURRENT)
     assert read.n_gold == 8
     assert (read.gold_probability() > 0).all()
@@ -319,6 +318,63 @@ def test_a_round_with_nothing_left(tmp_path: Path) -> None:
     from hero_eval.web.gold_jobs import draw_queue
 
     store, truth = fill_for_gold(tmp_path / "store", 8)
+    asked = queue_request({"count": "50", "way": "random"}, [])
+    assert draw_queue(lambda *_: None, store.path, CURRENT, asked, None, 0).document["items"] == 8
     store.add(pa.table({"item": list(truth), "gold": list(truth.values())}), round=CURRENT)
     with pytest.raises(HeroError, match="E527"):
         draw_queue(lambda *_: None, store.path, CURRENT, queue_request({}, []), None, 0)
+
+
+def test_win_rates_and_grades_go_the_same_way(tmp_path: Path) -> None:
+    """Teams that compare two answers, or grade from 1 to 5, could not use the page."""
+    from hero_eval.web.gold_desk import GoldDesk
+    from hero_eval.web.gold_jobs import draw_queue, gold_progress
+
+    rng = np.random.default_rng(2)
+    store = hero.create_store(tmp_path / "store")
+    items = [f"p{item:02d}" for item in range(40)]
+    columns = {"prompt": "text", "response_a": "side A", "response_b": "side B"}
+    texts = {name: [f"{name} of {item}" for item in items] for name in columns}
+    for name, classes in (("pairs", ("A", "B", "tie")), ("grades", ("1", "2", "3", "4", "5"))):
+        truth = rng.choice(classes, 40)
+        said = [(item, who, one if rng.random() < 0.7 else rng.choice(classes)) for who in ("ann", "bo")
+                for item, one in zip(items, truth, strict=True)]  # fmt: skip
+        labels = pa.table({key: [row[at] for row in said] for at, key in enumerate(("item", "labeler", "label"))})
+        described = pa.table({"item": items, **texts})
+        store.add(hero.Round(labels, items=described), round=name, question=name, classes=list(classes))
+        shown = columns if name == "pairs" else {"prompt": "markdown"}
+        asked = queue_request({"count": "20", **{f"show {key}": how for key, how in shown.items()}}, list(columns))
+        made = draw_queue(lambda *_: None, store.path, name, asked, None, 0)
+        assert made.document["items"] == 20
+        desk, right = GoldDesk(store.path), dict(zip(items, truth, strict=True))
+        while (showing := desk.next(name, "eve")) is not None:
+            assert {one.value for one in showing.choices} == set(classes)
+            assert (showing.sides is not None) == (name == "pairs")
+            desk.answer(name, "eve", id=showing.id, item=showing.item, gold=str(right[showing.item]))
+        told = gold_progress(lambda *_: None, store.path, name, saved=False).document
+        assert told["from_page"] == 20
+        assert told["answer"]
+        assert name == "grades" or told["value"] is not None
+
+
+def test_a_round_of_many_columns_has_a_form(tmp_path: Path) -> None:
+    """The form would have more fields than the server takes."""
+    items = [f"p{item}" for item in range(4)]
+    labels = pa.table({"item": items, "labeler": ["ann"] * 4, "label": ["0", "1", "0", "1"]})
+    many = {"item": items, **{f"text {number}": ["x"] * 4 for number in range(60)}}
+    hero.create_store(tmp_path / "store").add(hero.Round(labels, items=pa.table(many)), round="r", question="q")
+    with visiting(Settings(str(tmp_path / "store"), save=False)) as client:
+        page = client.get("/gold", params={"round": "r"}).text
+        assert "35 more columns stay hidden." in page
+        said = {"round": "r", "form_token": FORM_TOKEN.findall(page)[0]}
+        said |= {unescape(name): "hidden" for name in re.findall(r'<select id="c-\d+" name="([^"]+)"', page)}
+        assert client.post("/gold/queue", data={**said, "count": "2"}).status_code == 303
+
+
+def test_what_the_next_answers_do_in_words() -> None:
+    """Somebody would read a width as a rate, or hope for what is not expected."""
+    from hero_eval.web.gold_jobs import narrowing
+
+    assert narrowing(0.242, 0.19, 10).endswith("The next ten answers are expected to make it about 19.")
+    assert narrowing(0.242, 0.24, 10).endswith("The next ten answers are expected to change little.")
+    assert narrowing(0.242, 0.2, 1).endswith("The next answer is expected to make it about 20.")

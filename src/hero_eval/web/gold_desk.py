@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hero_eval.errors import wrong
@@ -337,7 +337,7 @@ class GoldDesk:
         names = {one.round for one in queues} | {one.round for one in records}
         self._rounds = {
             name: _RoundDesk(
-                [one for one in queues if one.round == name], [one for one in records if one.round == name]
+                lightened([one for one in queues if one.round == name]), [one for one in records if one.round == name]
             )
             for name in names
         }
@@ -378,6 +378,15 @@ class GoldDesk:
         recent = {one.item for one in own[-GAP:]}
         again = (item for item in queue.twice if list(answers.get(item, ())) == [expert])
         return next((item for item in again if item not in taken and item not in recent), None)
+
+
+def lightened(queues: Sequence[ExpertQueue]) -> list[ExpertQueue]:
+    """Queues without what the desk does not need: the probabilities, and what is shown of items whose queue is over."""
+    last = len(queues) - 1
+    return [
+        replace(one, items=(), probability=(), contents=one.contents if place == last else {})
+        for place, one in enumerate(queues)
+    ]
 
 
 def round_(seconds: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,11 @@ from hero_eval.targets.win_rate import win_worth
 from hero_eval.web.item_view import LONGEST_TEXT
 from hero_eval.web.jobs import Result, findings_document, steps, told_of
 from hero_eval.web.process import Tell
+
+TEN = 10
+NUMBERS = {10: "ten"}
+LITTLE = 0.97
+"""What is expected to leave more than this of the width changes little."""
 
 MOST_CONTENTS = 30_000_000
 """Characters of all that a queue shows."""
@@ -123,7 +129,9 @@ def gold_progress(tell: Tell, store: str, round: str, saved: bool = True) -> Res
         "findings": findings_document(told_of(folded.findings)),
     }
     try:
-        recorded = make(opened, asked_of(command, round, {}), steps(tell, "Learning from history"))
+        # experts look at it after every few answers, so it must hold at every look
+        asked = asked_of(command, round, {"interval": "anytime"})
+        recorded = make(opened, asked, steps(tell, "Learning from history"))
     except HeroError as error:
         said = {"value": None, "low": None, "high": None, "level": 0.95, "answer": str(error.problems[0].message)}
         return Result(dict(plain({**document, **said, "expected": "", "estimate": None})))
@@ -144,9 +152,30 @@ def gold_progress(tell: Tell, store: str, round: str, saved: bool = True) -> Res
     return Result(dict(plain({**document, **said})))
 
 
-def expected_of_ten(store: hero.Store, round: str, estimate: hero.Estimate) -> str:  # noqa: ARG001
-    """What ten more answers are expected to do to the interval."""
-    return ""
+def expected_of_ten(store: hero.Store, round: str, estimate: hero.Estimate) -> str:
+    """What ten more answers are expected to do to the interval, by the plan; empty where it cannot tell."""
+    current = store.round(round)
+    left = current.n_items - current.n_gold
+    if not left or estimate.target != "rate" or not math.isfinite(estimate.value):
+        return ""
+    count = min(TEN, left)
+    try:
+        made = hero.plan(current, store.history(round) or None, budget=float(count), costs={"gold": 1.0})
+    except HeroError:
+        return ""
+    if made.best is None or not made.width > 0.0 or not math.isfinite(made.best.width):
+        return ""
+    low, high = estimate.interval()
+    return narrowing(high - low, (high - low) * made.best.width / made.width, count)
+
+
+def narrowing(now: float, then: float, count: int) -> str:
+    """The width of an interval of a rate now and after so many answers, in points of 100."""
+    answers = "The next answer is" if count == 1 else f"The next {NUMBERS.get(count, str(count))} answers are"
+    wide = f"{100 * now:.0f} points wide now, and holds at every look"
+    if then > LITTLE * now:
+        return f"It is {wide}. {answers} expected to change little."
+    return f"It is {wide}. {answers} expected to make it about {100 * then:.0f}."
 
 
 def _save(store: hero.Store, recorded: Any) -> None:

@@ -33,6 +33,8 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse,
 EXPERT_COOKIE = "hero_expert"
 HIDE_COOKIE = "hero_gold_hide"
 YEAR = 365 * 86400
+MOST_LISTED = 25
+"""Columns that the form for a queue lists; it may have 40 fields. The others stay hidden; the API takes all."""
 
 
 def expert_of(request: Request) -> str | None:
@@ -81,6 +83,7 @@ def _set_up(request: Request, service: Service, round: str) -> Response:
     if queue is not None:
         proposed = {name: before["columns"].get(name, "hidden") for name in columns}
     answer = service.drawing(round)
+    listed = sorted(proposed, key=lambda name: proposed[name] == "hidden")[:MOST_LISTED]
     return page(
         request,
         "gold_start.html",
@@ -88,7 +91,8 @@ def _set_up(request: Request, service: Service, round: str) -> Response:
         "gold",
         round=round,
         entry=entry,
-        columns=proposed,
+        columns={name: proposed[name] for name in proposed if name in listed},
+        n_unlisted=len(proposed) - len(listed),
         kinds=KINDS,
         queue=queue,
         question=before.get("question", ""),
