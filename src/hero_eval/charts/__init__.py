@@ -8,6 +8,7 @@ Altair and vl-convert draw them, without a browser; `pip install 'hero-eval[repo
 
 from hero_eval.charts.interval_charts import difference, differences, estimates, methods
 from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
+from hero_eval.charts.ranking_charts import ranks, strengths, win_matrix
 from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
 from hero_eval.charts.study_charts import coverage, real, study
 from hero_eval.charts.theme import Chart
@@ -27,7 +28,10 @@ __all__ = [
     "over_rounds",
     "over_time",
     "pool_shift",
+    "ranks",
     "real",
+    "strengths",
     "study",
     "width",
+    "win_matrix",
 ]
