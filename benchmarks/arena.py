@@ -35,13 +35,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("equal", "simulate", "speed"))
     parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--designs", type=int, nargs="+", default=list(range(len(DESIGNS))), help="numbers, from 0")
     parser.add_argument("--votes", type=int, default=1_000_000)
     parser.add_argument("--resamples", type=int, default=20, help="of evalica's bootstrap, whose default is 1,000")
     asked = parser.parse_args()
     if asked.what == "equal":
         equal()
     elif asked.what == "simulate":
-        simulate(asked.draws)
+        simulate(asked.draws, asked.designs)
     else:
         speed(asked.votes, asked.resamples)
 
@@ -135,6 +136,7 @@ DESIGNS = (
     Design("balanced order", 6_000, 6_000),
     Design("models shown first unevenly", 6_000, 6_000, first=1.0),
     Design("3 votes an item, correlated .5", 3_000, 3_000, each=3, together=0.5, first=1.0),
+    Design("20,000 votes, unevenly", 20_000, 6_000, first=1.0),
 )
 N_MODELS, N_LABELERS, GOLD = 12, 20, 0.1
 
@@ -172,12 +174,14 @@ def draw(design: Design, rng: np.random.Generator) -> tuple[Floats, pa.Table, pa
     return strengths, votes(design.n_items, False, "i"), votes(design.n_past, True, "p")
 
 
-def simulate(n_draws: int) -> None:
+def simulate(n_draws: int, numbers: list[int]) -> None:
     print(
         f"{n_draws} draws of {N_MODELS} models and {N_LABELERS} labelers (right .55 to .95), {GOLD:.0%} gold in history"
     )
     print("design                          method  mean |error|  strengths held  ranks held  all ranks held  width")
     for number, design in enumerate(DESIGNS):
+        if number not in numbers:
+            continue
         rows: dict[str, list[tuple[float, ...]]] = {"plain": [], "hero": []}
         for seed in range(n_draws):
             strengths, votes, past = draw(design, np.random.default_rng([29, number, seed]))
