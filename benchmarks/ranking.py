@@ -15,6 +15,7 @@ import argparse
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from hero_eval.round import Round
 SEED = 31
 RANKINGS = ("default", "hero1", "majority", "votes")
 Floats = NDArray[np.float64]
+Found = tuple[Floats, NDArray[Any], NDArray[Any]]
 
 
 def main() -> None:
@@ -69,7 +71,7 @@ def rankings(setting: str) -> Iterator[tuple[list[Part], list[Part]]]:
             yield inside, [part for part in parts if part.pool != pool]
 
 
-def ranked(name: str, currents: Sequence[Part], history: list[Round]) -> tuple[Floats, Floats, Floats] | None:
+def ranked(name: str, currents: Sequence[Part], history: list[Round]) -> Found | None:
     """Values, and the best and worst rank, of each model; None where the data do not support an answer."""
     try:
         if name == "votes":
@@ -110,7 +112,7 @@ def compared(one: int, other: int) -> str:
     return "A" if one > other else "B" if other > one else "tie"
 
 
-def judged(found: tuple[Floats, Floats, Floats], truth: Floats) -> tuple[float, ...]:
+def judged(found: Found, truth: Floats) -> tuple[float, ...]:
     values, low, high = found
     least = np.array([1 + (truth > one).sum() for one in truth])
     most = np.array([(truth >= one).sum() for one in truth])
