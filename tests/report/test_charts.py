@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from make_rounds import Pair, draw_pair, tables_of
 from repository import RESULTS
@@ -64,7 +65,16 @@ def every(pair: Pair, compared: hero.Comparison, fitted: hero.Reliability) -> di
         "study": charts.study(rows_of("exp1-small")),
         "coverage": charts.coverage(rows_of("coverage")[:6]),
         "real": charts.real([row for row in rows_of("real_rounds") if row["rounds"] == "all"], "coverage"),
+        "strengths": charts.strengths(board()),
+        "ranks": charts.ranks(board()),
+        "win_matrix": charts.win_matrix(board()),
     }
+
+
+def board() -> hero.Leaderboard:
+    """Three models by a few votes."""
+    sides = {"model_a": ["x", "y", "z"] * 20, "model_b": ["y", "z", "x"] * 20}
+    return hero.rank_votes(pa.table({**sides, "label": (["A"] * 5 + ["B", "tie", "A", "B", "B"]) * 6}))
 
 
 KINDS = (
@@ -80,6 +90,9 @@ KINDS = (
     "study",
     "coverage",
     "real",
+    "strengths",
+    "ranks",
+    "win_matrix",
 )
 
 

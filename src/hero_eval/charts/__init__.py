@@ -10,6 +10,7 @@ from hero_eval.charts.interval_charts import difference, differences, estimates,
 from hero_eval.charts.item_charts import calibration
 from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
 from hero_eval.charts.plan_chart import spending
+from hero_eval.charts.ranking_charts import ranks, strengths, win_matrix
 from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
 from hero_eval.charts.score_charts import score_curves, score_spreads
 from hero_eval.charts.study_charts import coverage, real, study
@@ -31,10 +32,13 @@ __all__ = [
     "over_rounds",
     "over_time",
     "pool_shift",
+    "ranks",
     "real",
     "score_curves",
     "score_spreads",
     "spending",
+    "strengths",
     "study",
     "width",
+    "win_matrix",
 ]

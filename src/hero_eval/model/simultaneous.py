@@ -180,32 +180,32 @@ def chances_to_be_best(values: Floats, covariance: Floats, df: float) -> Floats:
 def untold_groups(apart: Bools) -> list[Ints]:
     """The largest sets in which no two are told apart (`apart` is symmetric), in the order of their first members.
 
-    Two that are not told apart are together in at least one of them. Sets are split by each pair that is told apart,
-    and those that lie within another are dropped (Piepho).
+    Two that are not told apart are together in at least one of them. They are the maximal cliques of the graph of pairs
+    that are not told apart (Bron and Kerbosch); sets of models are the bits of whole numbers.
     """
     n = len(apart)
-    groups = [np.ones(n, dtype=bool)]
-    for i, j in np.argwhere(np.triu(apart, 1)):
-        if not any(group[i] and group[j] for group in groups):
+    near = [sum(1 << int(j) for j in np.flatnonzero(~apart[i]) if j != i) for i in range(n)]
+    found: list[int] = []
+    waiting = [(0, (1 << n) - 1, 0)]
+    while waiting:
+        chosen, open_still, done = waiting.pop()
+        if not open_still:
+            if not done:
+                found.append(chosen)
             continue
-        split: list[Bools] = []
-        for group in groups:
-            if not (group[i] and group[j]):
-                split.append(group)
-                continue
-            for leaves in (i, j):
-                kept = group.copy()
-                kept[leaves] = False
-                split.append(kept)
-        groups = _largest(split)
-    members = [np.flatnonzero(group) for group in groups]
-    return sorted(members, key=lambda one: tuple(one.tolist()))
+        pivot = max(_bits(open_still | done), key=lambda one: (near[one] & open_still).bit_count())
+        for one in _bits(open_still & ~near[pivot]):
+            waiting.append((chosen | 1 << one, open_still & near[one], done & near[one]))
+            open_still &= ~(1 << one)
+            done |= 1 << one
+    return sorted((np.array(_bits(one)) for one in found), key=lambda one: tuple(one.tolist()))
 
 
-def _largest(groups: list[Bools]) -> list[Bools]:
-    """Those that are not part of another."""
-    found: list[Bools] = []
-    for group in sorted(groups, key=lambda one: -int(one.sum())):
-        if group.any() and not any((group & ~other).sum() == 0 for other in found):
-            found.append(group)
-    return found
+def _bits(number: int) -> list[int]:
+    """The positions of the ones."""
+    out = []
+    while number:
+        low = number & -number
+        out.append(low.bit_length() - 1)
+        number ^= low
+    return out
