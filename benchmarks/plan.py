@@ -68,7 +68,7 @@ def foreseen(current: Round, history: Any) -> Outcome:
 def simulated(draws: int, golds: Sequence[int]) -> None:
     inside = total = 0
     for classes, together, drift in product((2, 3), (0.0, 0.5), (0.0, 0.5)):
-        widths = {count: [] for count in golds}
+        widths: dict[int, list[Any]] = {count: [] for count in golds}
         for draw in range(draws):
             rng = np.random.default_rng([SEED, classes, int(10 * together), int(10 * drift), draw])
             for count, pair in one_draw(rng, classes, together, drift, golds).items():
@@ -141,8 +141,8 @@ def powers(draws: int) -> None:
                 for n, rate, name in ((gold, 0.5, "past"), (items, 0.5 + effect, "a"), (items, 0.5, "b"))
             )
             history = made(*past, np.ones(gold, bool), "past")
-            rounds = [made(*one, np.zeros(items, bool), name) for one, name in ((a, "a"), (b, "b"))]
-            low, high = hero.estimate_difference(*rounds, history, method="hero1").interval()
+            first, second = (made(*one, np.zeros(items, bool), name) for one, name in ((a, "a"), (b, "b")))
+            low, high = hero.estimate_difference(first, second, history, method="hero1").interval()
             seen += not low <= 0.0 <= high
         share = seen / draws
         error = np.sqrt(share * (1 - share) / draws)

@@ -10,12 +10,13 @@ import numpy as np
 
 from hero_eval.classes import spelled
 from hero_eval.errors import wrong
-from hero_eval.estimate import Estimate, Influence, Part
+from hero_eval.estimate import Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import Flat, Mirrored
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, name_some, unique
 from hero_eval.gold_scale import GoldMeans, gold_means
+from hero_eval.influence import Influence, Part
 from hero_eval.io.arrays import LARGEST
 from hero_eval.io.scores import as_numbers
 from hero_eval.io.values import number_text

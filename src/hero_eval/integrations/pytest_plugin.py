@@ -33,10 +33,10 @@ class GatedQuantity:
         self._test = test
 
     def __ge__(self, bound: object) -> bool:
-        return self._opens(fail_below=_number(bound))
+        return self._opens(_number(bound), None)
 
     def __le__(self, bound: object) -> bool:
-        return self._opens(fail_above=_number(bound))
+        return self._opens(None, _number(bound))
 
     __gt__ = __ge__
     __lt__ = __le__
@@ -52,10 +52,10 @@ class GatedQuantity:
     def __repr__(self) -> str:
         return repr(self.estimate)
 
-    def _opens(self, **bounds: float) -> bool:
+    def _opens(self, fail_below: float | None, fail_above: float | None) -> bool:
         from hero_eval.gates import Gate
 
-        self.verdict = Gate(**bounds).verdict(self.estimate)
+        self.verdict = Gate(fail_below, fail_above).verdict(self.estimate)
         self._test.user_properties.append(("hero", {**self.estimate.to_dict(), "gate": self.verdict.to_dict()}))
         if not self.verdict.is_open:
             self._test.add_report_section("call", "hero", self.estimate.summary())
