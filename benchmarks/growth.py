@@ -119,8 +119,8 @@ def main() -> None:
     parser.add_argument("--cell", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
-        n_labels, n_labelers, n_classes, n_past = map(int, options.cell[:4])
-        print(json.dumps(measure_here(n_labels, n_labelers, n_classes, n_past, options.cell[4])))
+        labels, labelers, classes, past, method = options.cell
+        print(json.dumps(measure_here(int(labels), int(labelers), int(classes), int(past), method)))
         return
     rows: list[dict[str, Any]] = []
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}  # the middle cell is one of every axis

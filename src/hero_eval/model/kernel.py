@@ -410,8 +410,9 @@ class Kernel:
             )
 
         run_chunks(work, len(own))
-        sums: Floats = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
-        return sums.reshape(*self._shape, 3)
+        sums = np.concatenate([self._cell_counts[:, None], own.sum(axis=0)], axis=1)
+        out: Floats = sums.reshape(*self._shape, 3)
+        return out
 
     def carry(self, cell_values: Floats, offset: float, row_factors: Floats) -> tuple[Floats, float]:
         """Values of cells (C,) summed over each row's labels, and an offset, times the row's factor; then summed by

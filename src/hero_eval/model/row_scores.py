@@ -185,8 +185,8 @@ def solve_flat(matrix: Floats, right: Floats) -> Floats:
     if len(scaled) > _MANY:
         quickly = _solve_regular(scaled, scale[:, None] * right)
         if quickly is not None:
-            solved: Floats = scale[:, None] * quickly
-            return solved
+            found: Floats = scale[:, None] * quickly
+            return found
     values, vectors = linalg.eigh(scaled)
     keep = values > _FLAT * max(values.max(), 1e-300)
     inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
