@@ -288,6 +288,7 @@ ESTIMATE_KEYS: Mapping[str, str] = {
     "n_gold_current": "Those of them that are in the current round.",
     "converged": "Whether EM came to rest.",
     "em": "`steps` and `change` of EM, or null if the method has none.",
+    "shorten": "Where the width of the interval comes from (`parts`), and what would shorten it (`words`).",
     "findings": "A list of `code`, `severity`, `message` (the fact), `action`, `doubts_interval`, `data`.",
     "distribution": "For each class `value`, `std_error`, `low`, `high`; of a difference, for `a` and `b`.",
     "mean_score": "`value`, `std_error`, `low`, `high`, if the classes are numbers or have scores.",
