@@ -217,6 +217,15 @@ def test_two_models_are_a_comparison(models: dict[str, hero.Round], past: hero.R
     assert row["p_value"] == pytest.approx(2 * compared.probability_above(0.0), abs=1e-9)
 
 
+@pytest.mark.slow
+def test_models_whose_rounds_are_the_history_are_ranked(models: dict[str, hero.Round], past: hero.Round) -> None:
+    """All rounds of a store would be refused as their own history if one of them alone has gold."""
+    found = hero.rank({**models, "past": past}, [*models.values(), past], method="hero1")
+    assert len(found) == 4
+    (remark,) = (one for one in found.findings if one.code == "F114")
+    assert remark.data["rounds"] == ["past"]
+
+
 def test_what_cannot_be_ranked_is_refused(models: dict[str, hero.Round]) -> None:
     one = models["low"]
     for rounds, code in (([one], "E230"), ([one, one], "E230"), ({"a": one, "b": one}, "E231"), (one, "E230")):

@@ -149,6 +149,10 @@ def kept_apart(sides: tuple[Round, ...], history: PastRounds) -> tuple[tuple[Rou
     if any(one.n_gold for one in others):
         message = f"of the rounds in history {names} is one of {whom} that are compared, and was left out of it"
         return sides, others, [Finding("F113", message, data, "Nothing; leave it out yourself to hear no more of it.")]
+    golden = [one for one in inside if one.n_gold]
+    if golden and len(golden) < len(inside):  # one without gold would be nothing but its own history
+        history = tuple(one for one in past if not any(one is other for other in inside) or one.n_gold)
+        names, data = name_some([one.name for one in golden]), {"rounds": [one.name for one in golden]}
     message = f"of the rounds in history only {names} has gold, and is one of {whom} that are compared"
     remark = Finding("F114", message, data, "Add gold to another past round.", doubts=False)
     blind = tuple(side.without_gold() if any(side.holds_same_as(one) for one in inside) else side for side in sides)
