@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +11,7 @@ import typer
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.option_groups import Counting, OptionGroup, grouped
+from hero_eval.errors import wrong
 
 _PANEL = "Gold: how much, which items, when to stop"
 _BEFORE = "Before any data"
@@ -35,9 +36,6 @@ class Designing(OptionGroup):
 
     items: Annotated[
         int | None, typer.Option(metavar="N", help="Items.", rich_help_panel=_BEFORE, show_default=False)
-    ] = None
-    labelers: Annotated[
-        int | None, typer.Option(metavar="J", help="Labels per item.", rich_help_panel=_BEFORE, show_default=False)
     ] = None
     sensitivity: Annotated[
         float, typer.Option(metavar="P", help="How often labelers find the positive class.", rich_help_panel=_BEFORE)
@@ -144,7 +142,8 @@ def next_items(
         "  hero plan rounds/may --history rounds/april --width 0.06\n"
         "  hero plan rounds/may --history rounds/april --budget 500 --cost gold=3,label=0.05\n"
         "  hero plan --items 500 --labelers 5 --sensitivity .8 --specificity .9 --gold 50\n"
-        "  hero plan --items 500 --labelers 5 --gold 50 --detect 0.05 --power 0.8"
+        "  hero plan --items 500 --labelers 5 --gold 50 --detect 0.05 --power 0.8\n\n"
+        "Of a round that is only planned, --labelers is how many label each item."
     ),
 )
 @grouped
@@ -176,9 +175,20 @@ def plan(
     from hero_eval.cli import gold_actions
     from hero_eval.cli.inputs import Data
 
+    count, reading = _labels_per_item(reading, planned=current is None)
     data = Data(given.some(current), history or (), reading, positive)
-    asked = {"width": width, "budget": budget, "level": level}
+    asked = {"width": width, "budget": budget, "level": level, "labelers": count}
     gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json)
+
+
+def _labels_per_item(reading: Counting, *, planned: bool) -> tuple[int | None, Counting]:
+    """Of a round that is only planned --labelers is a number, how many label each item; else it names labelers."""
+    said = reading.labelers
+    if not planned or said is None:
+        return None, reading
+    if not said.strip().isdigit():
+        raise wrong("E201", f"--labelers is {said!r}. Of a round that is only planned it is a number: labels per item")
+    return int(said), replace(reading, labelers=None)
 
 
 @gold_app.command(

@@ -164,7 +164,7 @@ def check_transport(
     skills = _scatter(*along(better.sum(axis=2)))
     # drift is mostly common to all labelers: that test has half of the level, the others a quarter each
     p_value = min(1.0, 2.0 * common.p_value, 4.0 * rates.p_value, 4.0 * skills.p_value)
-    deviation = np.sqrt(np.diag(shift_variance)).reshape(towards.shape[1:])
+    deviation = np.sqrt(np.maximum(np.diag(shift_variance), 0.0)).reshape(towards.shape[1:])  # 0 but for rounding
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(deviation > _NULL, shift.reshape(deviation.shape) / deviation, 0.0)
     largest = z[np.arange(len(z)), np.abs(z).argmax(axis=1)]

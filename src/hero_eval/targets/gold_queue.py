@@ -22,7 +22,7 @@ from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.headline import class_scores, rate_contrast
-from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, Options, PastRounds, as_history, as_round
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding
 from hero_eval.labelers.fitting import history_rounds
@@ -32,6 +32,7 @@ from hero_eval.model.gold_draw import draw_systematic, drawn_again, inclusion_pr
 from hero_eval.model.gold_moves import GoldMoves
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Bools, Floats, Ints
+from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 from hero_eval.targets.grouped import groups_of
@@ -186,8 +187,8 @@ class RoundDraw:
 
 
 def choose_gold(
-    current: Round | Sequence[Round],
-    history: PastRounds = None,
+    current: RoundLike | Sequence[RoundLike],
+    history: HistoryLike = None,
     *,
     count: int,
     seed: int = 0,
@@ -269,7 +270,8 @@ def choose_gold(
     >>> list(queue.to_frame("pandas").columns)
     ['item', 'gold_probability', 'why']
     """
-    currents = [current] if isinstance(current, Round) else list(current)
+    given: list[Any] = list(current) if isinstance(current, list | tuple) else [current]
+    history, currents = as_history(history, *given), [as_round(one) for one in given]
     _check(currents, count, seed, target, floor, by)
     parts = [part for one in currents for part in (groups_of(one, by).values() if by is not None else (one,))]
     left_out = sum(one.n_items for one in currents) - sum(one.n_items for one in parts)
@@ -283,9 +285,7 @@ def choose_gold(
 
 
 def _check(currents: Sequence[Round], count: int, seed: int, target: str, floor: float, by: str | None) -> None:
-    for one in currents:
-        require_round(one)
-        refuse_routing_by_items([one])
+    refuse_routing_by_items(currents)
     if not currents or len({one.name for one in currents}) < len(currents):
         raise wrong("E201", "several rounds need names of their own: Round(..., name='model-a')")
     if target not in TARGETS:

@@ -16,10 +16,11 @@ from hero_eval.estimate import Estimate, check_level
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.forecast import Outcome
 from hero_eval.estimation.headline import class_scores, rate_contrast
-from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, Options, PastRounds, as_history, as_round
 from hero_eval.labelers.fitting import history_rounds
 from hero_eval.model.history import Progress
 from hero_eval.model.width_forecast import More
+from hero_eval.read import RoundLike
 from hero_eval.round import Round
 from hero_eval.targets.plan_design import Planned, plan_design
 from hero_eval.targets.plan_prices import KINDS, Mixer, Prices, Purchase
@@ -31,8 +32,8 @@ CURVE_POINTS = 8
 
 
 def plan(
-    current: Round | None = None,
-    history: PastRounds = None,
+    current: RoundLike | None = None,
+    history: HistoryLike = None,
     *,
     width: float | None = None,
     budget: float | None = None,
@@ -131,7 +132,7 @@ def plan(
         return plan_design(planned, width, detect, power, level)
     if items is not None or labelers is not None or detect is not None:
         raise wrong("E204", "items, labelers and detect are of a round that is only planned: leave out the current one")
-    require_round(current)
+    history, current = as_history(history, current), as_round(current)
     outcome, what = outcome_of(current, history, level, positive, scores, progress)
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     return _planned(outcome, what, prices, width, budget, current.frame_kind)

@@ -16,7 +16,7 @@ from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Source, number
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import Mirrored
-from hero_eval.estimation.options import Options, PastRounds, require_round
+from hero_eval.estimation.options import HistoryLike, Options, as_history, as_round
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.standing import Standing, check_standing, standing_of, t_of_confidence
 from hero_eval.estimation.subtract import Differences
@@ -24,6 +24,7 @@ from hero_eval.findings import Finding, doubts_of, unique
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.model.simultaneous import critical_of, nearest_covariance, t_above
+from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 from hero_eval.targets.difference import kept_apart
@@ -243,8 +244,8 @@ def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def rank(
-    rounds: Sequence[Round] | Mapping[str, Round],
-    history: PastRounds = None,
+    rounds: Sequence[RoundLike] | Mapping[str, RoundLike],
+    history: HistoryLike = None,
     *,
     best: str = "highest",
     correction: str = "max-t",
@@ -332,6 +333,8 @@ def rank(
     options = Options(
         method, covariates, text, penalty, level, interval, cluster, replicates, seed, groups=groups, progress=progress
     )
+    given = list(rounds.values()) if isinstance(rounds, Mapping) else rounds if isinstance(rounds, list | tuple) else ()
+    history = as_history(history, *given)
     names, taken = named_rounds(rounds)
     sides, history, remarks = kept_apart(taken, history)
     if any(one.code == "F114" for one in remarks) and options.cluster is None:
@@ -346,13 +349,12 @@ def rank(
     return replace(found, estimates=estimates, findings=unique([*remarks, *own]), frame_kind=kind)
 
 
-def named_rounds(rounds: Sequence[Round] | Mapping[str, Round]) -> tuple[tuple[str, ...], tuple[Round, ...]]:
+def named_rounds(rounds: Sequence[RoundLike] | Mapping[str, RoundLike]) -> tuple[tuple[str, ...], tuple[Round, ...]]:
     """Names and rounds of the models; E230 or E231 if they cannot be ranked."""
     if isinstance(rounds, Round):
         raise wrong("E230", "rounds is a single Round. Give one for each model, as a list or a mapping of names")
-    taken = tuple(rounds.values() if isinstance(rounds, Mapping) else rounds)
+    taken = tuple(as_round(one) for one in (rounds.values() if isinstance(rounds, Mapping) else rounds))
     for one in taken:
-        require_round(one)
         one.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
     names = tuple(map(str, rounds)) if isinstance(rounds, Mapping) else tuple(one.name for one in taken)
     if len(taken) < 2:
