@@ -12,7 +12,6 @@ import json
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,7 @@ def measured(folder: Path, n_answers: int, n_items: int) -> dict[str, float | in
     labels = {"item": items * 3, "labeler": np.repeat(["a", "b", "c"], n_items), "label": ["0", "1", "1"] * n_items}
     store = hero.create_store(folder / "store")
     store.add(pa.table(labels), round="r", question="q")
-    options: dict[str, Any] = {"classes": ["0", "1"], "columns": {}, "names": {}, "question": "", "sides": None}
+    options: dict[str, object] = {"classes": ["0", "1"], "columns": {}, "names": {}, "question": "", "sides": None}
     drawn, chance = tuple(items[:n_answers]), (n_answers / n_items,) * n_items
     write_queue(store.place, ExpertQueue("q", "r", "random", 0, drawn, (), tuple(items), chance, options))
     desk = GoldDesk(store.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -170,9 +171,11 @@ def test_own_probabilities_of_the_round_count_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_estimates_take_what_was_answered(tmp_path: Path) -> None:
+def test_estimates_take_what_was_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The number would be the one from before, though experts had answered."""
     from gold_store import CURRENT, fill_for_gold
+
+    from hero_eval.cli.main import app
 
     store, truth = fill_for_gold(tmp_path / "store", 40)
     drawn = tuple(list(truth)[:10])
@@ -180,7 +183,10 @@ def test_estimates_take_what_was_answered(tmp_path: Path) -> None:
     write_queue(store.place, queue_of(drawn, **known))
     for number, item in enumerate(drawn):
         write_record(store.place, said(number, item, truth[item], round=CURRENT))
-    assert store.estimate(CURRENT).result.n_gold_current == 10
+    app(["estimate", "--round", CURRENT, "--store", store.path, "--no-save", "--json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["n_gold_current"] == 10
+    write_record(store.place, said(99, drawn[0], None, round=CURRENT, action="undo", of="id000000"))
+    assert store.estimate(CURRENT).result.n_gold_current == 9
 
 
 def test_second_answers_tell_of_experts_and_change_no_gold() -> None:

@@ -86,6 +86,7 @@ def ask_store(
 ) -> tuple[hero.Store, Recorded]:
     """The answer of the store to a command, not yet recorded."""
     from hero_eval.store.estimates import asked_of, make
+    from hero_eval.store.folding import fold_all
 
     if data.reading.column:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
@@ -108,6 +109,7 @@ def ask_store(
     with activity() as doing:
         doing.say(f"Reading {stored.store}")
         store = hero.open_store(stored.store)
+        fold_all(store)  # what experts have answered on the page meanwhile counts
         return store, make(store, asked_of(command, round, options), doing.step)
 
 
