@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hero_eval import phrasing
+from hero_eval import __version__, phrasing
 from hero_eval.charts.ranking_charts import ranks
 from hero_eval.charts.theme import Chart
 from hero_eval.report.document import Row, Told
@@ -59,6 +59,7 @@ class RankingReport:
     groups: tuple[str, ...]
     told: tuple[Told, ...]
     charts: Mapping[str, Chart]
+    provenance: tuple[tuple[str, str], ...]
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -74,10 +75,14 @@ class RankingReport:
         return self.bounds == (0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"title": self.title, "answer": self.answer} | self.result.to_dict()
+        """Everything that the report tells, in plain types."""
+        made = [{"name": name, "what": what} for name, what in self.provenance]
+        return {"title": self.title, "answer": self.answer, **self.result.to_dict(), "provenance": made}
 
 
-def report_of_ranking(result: Ranking, title: str | None = None) -> RankingReport:
+def report_of_ranking(
+    result: Ranking, title: str | None = None, made_from: Sequence[tuple[str, str]] = ()
+) -> RankingReport:
     """The report on a ranking; what findings leave in doubt is said to be undecided."""
     pairs = _pair_rows(result)
     return RankingReport(
@@ -90,6 +95,7 @@ def report_of_ranking(result: Ranking, title: str | None = None) -> RankingRepor
         groups=tuple(phrasing.join(group) for group in result.groups() if len(group) > 1),
         told=tuple(Told(one, "") for one in result.findings),
         charts={"ranks": ranks(result)},
+        provenance=(*made_from, *phrasing.how(next(iter(result.values()))), ("made by", f"hero-eval {__version__}")),
     )
 
 
@@ -118,13 +124,12 @@ def _pair_rows(result: Ranking) -> tuple[PairRow, ...]:
     rows = range(len(columns["better"]))
     chosen = [at for at in rows if place[columns["worse"][at]] - place[columns["better"][at]] == 1]
     bounds = next(iter(result.values())).bounds
-    base = 100.0 if bounds == (0.0, 1.0) else 1.0
-    places = phrasing.decimals([base * one for one in columns["std_error"]])
+    places = None if bounds == (0.0, 1.0) else phrasing.decimals(columns["std_error"])
     made = []
     for at in rows if len(rows) <= MOST_PAIRS else chosen:
         doubts = result.pairs[columns["better"][at], columns["worse"][at]].doubts
         told = "yes" if columns["told_apart"][at] else "no"
-        value, low, high = (phrasing.number(base * columns[name][at], places, "+") for name in ("value", "low", "high"))
+        value, low, high = (_signed(columns[name][at], places) for name in ("value", "low", "high"))
         p = columns["p_value"][at]
         made.append(
             PairRow(
@@ -138,3 +143,10 @@ def _pair_rows(result: Ranking) -> tuple[PairRow, ...]:
             )
         )
     return tuple(made)
+
+
+def _signed(value: float, places: int | None) -> str:
+    """A difference with its sign; of shares, where `places` is None, in points of 100."""
+    if places is None:
+        return phrasing.number(100.0 * value, 1, "+")
+    return phrasing.number(value, places, "+")
