@@ -13,6 +13,7 @@ from typing import Any
 RENDERERS = {
     "mlflow": "hero_eval.integrations.mlflow_tracking:log_estimate",
     "notebook": "hero_eval.report.notebook:shown",
+    "ranking_report": "hero_eval.report.making:write_ranking_report",
     "report": "hero_eval.report.making:write_report",
     "shorten": "hero_eval.estimation.width_parts:shorten",
     "summary": "hero_eval.phrasing:summary",

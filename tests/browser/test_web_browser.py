@@ -27,6 +27,7 @@ PAGES = (
     "/",
     "/round?name=2026-w46",
     "/models?better=low",
+    "/leaderboard?question=defect&better=low",
     "/labelers",
     "/backtest",
     "/upload",
@@ -247,12 +248,12 @@ def test_the_keyboard_is_enough(browser: Any, site: str) -> None:
     look_as(browser)
     browser.get(site + "/")
     reached = []
-    for _ in range(12):
+    for _ in range(13):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         here = browser.switch_to.active_element
         reached.append(here.text or here.get_attribute("aria-label"))
         assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") != "none"
-    assert reached[:7] == ["Skip to the content", "hero", "Rounds", "Models", "Labelers", "Backtest", "Add a round"]
+    assert reached[:7] == ["Skip to the content", "hero", "Rounds", "Models", "Leaderboard", "Labelers", "Backtest"]
     assert "2026-w46" in reached
     browser.get(site + "/")
     browser.switch_to.active_element.send_keys(Keys.TAB)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -262,6 +263,80 @@ def test_the_command_ranks(tmp_path: Path) -> None:
     assert document["models"][0]["model"] == "top"
     assert run.invoke(app, ["rank", paths[0]]).exit_code == 2
     assert run.invoke(app, ["rank"]).exit_code == 2
+
+
+@pytest.mark.slow
+def test_the_command_ranks_the_newest_round_of_each_model_of_a_store(
+    tmp_path: Path, models: dict[str, hero.Round], past: hero.Round
+) -> None:
+    """An older round of a model would be ranked, or another question's; or the report would tell another ranking."""
+    store = hero.create_store(tmp_path / "store")
+    store.add(past, round="2026-w01", model="old", question="good")
+    store.add(models["mid"], round="2026-w02", model="top", question="good")
+    for week, name in ((3, "low"), (4, "top")):
+        store.add(models[name], round=f"2026-w0{week}", model=name, question="good")
+    store.add(models["mid"], round="2026-w05", model="mid", question="other")
+    asked = ["rank", "--store", str(tmp_path / "store"), "--question", "good", "--method", "hero1"]
+    run = CliRunner()
+    board = tmp_path / "board.html"
+    named = [*asked, "--model", "low", "--model", "top"]
+    found = json.loads(run.invoke(app, [*named, "--json", "--output", str(board)]).output)
+    assert found["made_from"]["rounds"] == {"low": "2026-w03", "top": "2026-w04"}
+    assert found["made_from"]["history"] == ["2026-w01", "2026-w02"]
+    # in the order of the store: the draws by which intervals hold together depend on it, in the fourth digit
+    wanted = hero.rank({name: models[name] for name in ("top", "low")}, [past, models["mid"]], method="hero1")
+    whole = wanted.to_dict()
+    assert [row["model"] for row in found["models"]] == ["top", "low"]
+    for key in ("models", "differences"):
+        for one, other in zip(found[key], whole[key], strict=True):
+            assert one == pytest.approx(other, abs=1e-9)
+    page = board.read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "<script" not in page
+    for word in ("top − low", "2026-w04", "What you must know", f"{100 * found['models'][0]['value']:.1f}%"):
+        assert word in page
+    everyone = json.loads(run.invoke(app, [*asked, "--json"]).output)
+    assert everyone["made_from"]["rounds"] == {"old": "2026-w01", "low": "2026-w03", "top": "2026-w04"}
+    for wrong, code in (
+        (["--question", "no"], "E201"),
+        (["--question", "other"], "E230"),
+        (["--question", "good", "--output", "board.pdf"], "E201"),
+        (["--question", "good", "--model", "no"], "E235"),
+    ):
+        refused = run.invoke(app, ["rank", "--store", str(tmp_path / "store"), *wrong])
+        assert refused.exit_code == 2
+        assert code in refused.output
+
+
+@pytest.mark.slow
+def test_a_ranking_is_reported(models: dict[str, hero.Round], past: hero.Round, tmp_path: Path) -> None:
+    """A report would show other numbers than the ranking, or more certainty than a finding leaves."""
+    found = hero.rank(models, past, method="hero1")
+    text = found.report(tmp_path / "board.md", title="Which is best").read_text(encoding="utf-8")
+    assert text.startswith("# Which is best\n")
+    for name, one in found.items():
+        low, high = found.rank_interval(name)
+        ranks = f"{low} to {high}" if low < high else f"{low}"
+        assert f"| {ranks} | {name} | {one.value:.3f} |" in text
+    document = json.loads(found.report(tmp_path / "board.json").read_text(encoding="utf-8"))
+    assert document["models"] == found.to_dict()["models"]
+    assert document["title"] == "3 models by rate of '1'"
+    doubt = hero.Finding("F205", "labelers changed", doubts=True)
+    pairs = {of: replace(one, findings=(doubt,)) for of, one in found.pairs.items()}
+    doubted = replace(found, findings=(doubt,), pairs=pairs)
+    text = doubted.report(tmp_path / "doubted.md").read_text(encoding="utf-8")
+    assert text.count("undecided (F205)") == 6  # three chances to be best and three pairs
+    assert "is undecided" in text
+
+
+@pytest.mark.slow
+def test_what_is_told_of_a_pair_is_told_as_of_a_comparison(models: dict[str, hero.Round], past: hero.Round) -> None:
+    """A pair in history would be in doubt in a ranking and not in a comparison."""
+    a, b = models["top"], past
+    ((_, pair),) = hero.rank([a, b], [b], method="hero1").pairs.items()
+    compared = hero.estimate_difference(a, b, [b], method="hero1")
+    assert [(one.code, one.doubts_interval) for one in pair.findings if one.code == "F114"] == [("F114", False)]
+    assert {one.code for one in pair.doubts} == {one.code for one in compared.doubts}
 
 
 @pytest.mark.slow

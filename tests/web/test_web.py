@@ -33,7 +33,15 @@ from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
 pytestmark = pytest.mark.slow  # a server or a site is made first
 
 TOKEN = "0123456789abcdef0123"
-PAGES = ("/", "/models", "/labelers", "/backtest", "/upload", "/work", "/api")
+PAGES = ("/", "/models", "/leaderboard", "/labelers", "/backtest", "/upload", "/work", "/api")
+SHOWN = (
+    "/",
+    "/round?name=2026-w46",
+    "/models?baseline=2026-w44",
+    "/leaderboard?question=defect&better=low",
+    "/labelers",
+    "/backtest",
+)
 
 
 class Read(PageText):
@@ -187,6 +195,44 @@ def test_the_backtest_is_the_librarys(site: httpx.Client, place: Path) -> None:
     assert f"Take {wanted.best}." in Read(page_when_there(site, "/backtest")).text
 
 
+def test_the_leaderboard_is_the_librarys(site: httpx.Client, place: Path) -> None:
+    """The page would rank models otherwise than `hero.rank` and `hero rank --store`."""
+    found = when_there(site, "/api/v1/leaderboard", params={"question": "defect", "best": "lowest"}).json()
+    store = hero.open_store(place)
+    read = {row.round: store.read(row) for row in store.rounds() if row.question == "defect"}
+    models = {"v5": read["2026-w42"], "v6": read["2026-w44"], "v7": read["2026-w46"]}
+    wanted = hero.rank(models, [models["v5"], models["v6"]], best="lowest")
+    rows = [{key: one for key, one in row.items() if key not in ("round", "date")} for row in found["models"]]
+    whole = wanted.to_dict()
+    assert (rows, found["differences"]) == (whole["models"], whole["differences"])
+    assert (found["groups"], found["method"], found["best"]) == (wanted.groups(), wanted.method, "lowest")
+    assert [one["code"] for one in found["findings"]] == [one.code for one in wanted.findings]
+    assert found["history"] == ["2026-w42", "2026-w44"]
+    assert not found["history_is_apart"]  # no other round has gold
+    page = Read(page_when_there(site, "/leaderboard?question=defect&better=low")).text
+    assert found["answer"] in page
+    assert "v6 − v5" in page
+    for row in found["models"]:
+        assert f"{100 * row['value']:.1f}%" in page or f"{100 * row['value']:.0f}%" in page
+
+
+def test_the_leaderboard_of_a_day_counts_the_rounds_up_to_it(site: httpx.Client) -> None:
+    """Nobody could see who led before the newest round came, or it would be told by rounds that came later."""
+    asked = {"question": "defect", "until": "2026-11-08"}
+    found = when_there(site, "/api/v1/leaderboard", params=asked).json()
+    assert sorted(row["model"] for row in found["models"]) == ["v5", "v6"]
+    assert "2026-w46" not in found["history"]
+    text = Read(site.get("/leaderboard", params={"question": "defect", "until": "2026-10-20"}).text).text
+    assert "Nothing to rank yet" in text
+    assert "rounds of v5 up to 2026-10-20" in text
+    refused = site.get("/api/v1/leaderboard", params={"question": "defect", "until": "2026-10-20"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "E230")
+    for path in ("/leaderboard", "/download?of=leaderboard&file=leaderboard.csv"):
+        wrong = site.get(path, params={**dict(httpx.URL(path).params), "until": "soon"})
+        assert wrong.status_code == 422
+        assert "E201" in wrong.text
+
+
 @pytest.mark.parametrize(
     ("of", "files"),
     [
@@ -198,6 +244,10 @@ def test_the_backtest_is_the_librarys(site: httpx.Client, place: Path) -> None:
         ("models&baseline=2026-w44", ["models.csv", "models.json", "models.svg", "differences.svg"]),
         ("labelers", ["labelers.csv", "labelers.json", "over-time.svg", "over-time.csv"]),
         ("backtest", ["methods.csv", "plays.csv", "backtest.json", "backtest.svg"]),
+        (
+            "leaderboard&question=defect&better=low",
+            ["leaderboard.csv", "differences.csv", "leaderboard.json", "ranks.svg", "ranks.csv"],
+        ),
     ],
 )
 def test_everything_shown_can_be_taken_away(site: httpx.Client, of: str, files: list[str]) -> None:
@@ -219,7 +269,7 @@ def test_everything_shown_can_be_taken_away(site: httpx.Client, of: str, files: 
 
 def test_every_download_on_a_page_is_there(site: httpx.Client) -> None:
     """A link would lead to an error."""
-    for path in ("/", "/round?name=2026-w46", "/models?baseline=2026-w44", "/labelers", "/backtest"):
+    for path in SHOWN:
         page = page_when_there(site, path)
         found = [unescape(link) for link in re.findall(r'href="(/download[^"]+)"', page)]
         assert found
@@ -229,11 +279,11 @@ def test_every_download_on_a_page_is_there(site: httpx.Client) -> None:
 
 def test_a_view_reads_no_labels(site: httpx.Client, place: Path) -> None:
     """Pages over a store of a hundred million labels would take minutes."""
-    for path in ("/", "/round?name=2026-w46", "/models?baseline=2026-w44", "/labelers", "/backtest"):
+    for path in SHOWN:
         page_when_there(site, path)
     os.rename(place / "labels", place / "elsewhere")
     try:
-        for path in ("/", "/round?name=2026-w46", "/models?baseline=2026-w44", "/labelers", "/backtest"):
+        for path in SHOWN:
             answer = site.get(path)
             assert answer.status_code == 200
             assert "data-job" not in answer.text
@@ -274,7 +324,7 @@ def test_an_empty_store_says_what_to_do(empty: httpx.Client, path: str) -> None:
     assert answer.status_code == 200
     read = Read(answer.text)
     assert "Add a round" in read.text
-    if path in ("/", "/models", "/labelers", "/backtest"):
+    if path in ("/", "/models", "/leaderboard", "/labelers", "/backtest"):
         assert 'href="/upload"' in answer.text
 
 
@@ -291,6 +341,7 @@ def test_an_empty_store_says_what_to_do(empty: httpx.Client, path: str) -> None:
         ("/models?question=no", 404, "E403"),
         ("/labelers?question=no", 404, "E403"),
         ("/backtest?question=no", 404, "E403"),
+        ("/leaderboard?question=no", 404, "E403"),
         ("/upload/preview?id=no", 404, "E506"),
         ("/download?of=no&file=x", 404, "E507"),
         ("/download?of=rounds&file=../x", 404, "E507"),
@@ -639,7 +690,7 @@ def test_hostile_names_are_text_and_files_stay_in_the_store(site: httpx.Client, 
     around = sorted(path.name for path in (*place.parent.iterdir(), *place.parent.parent.iterdir()))
     rounds = add_hostile(hero.open_store(place))
     asked = [("/round", {"name": name}) for name in rounds]
-    asked += [(path, {"question": SCRIPT}) for path in ("/models", "/labelers", "/backtest")]
+    asked += [(path, {"question": SCRIPT}) for path in ("/models", "/leaderboard", "/labelers", "/backtest")]
     texts = [Read(page_when_there(site, str(httpx.URL(path, params=of)))).text for path, of in asked]
     texts.append(Read(site.get("/").text).text)
     for name in (SCRIPT, HOSTILE[1], HOSTILE[2], HOSTILE[3], HOSTILE[4][:60]):

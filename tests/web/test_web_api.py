@@ -30,6 +30,8 @@ CALLS = [
     ("POST", "/api/v1/labelers"),
     ("GET", "/api/v1/backtest"),
     ("POST", "/api/v1/backtest"),
+    ("GET", "/api/v1/leaderboard"),
+    ("POST", "/api/v1/leaderboard"),
     ("GET", "/api/v1/gold"),
     ("GET", "/api/v1/gold/records"),
     ("GET", "/api/v1/gold/queue"),
@@ -115,6 +117,7 @@ def test_what_is_there_is_as_described(api: Api) -> None:
     assert len(api.when_there("/api/v1/models")["models"]) == 2
     assert api.when_there("/api/v1/labelers")["labelers"]
     assert api.when_there("/api/v1/backtest")["plays"]
+    assert len(api.when_there("/api/v1/leaderboard")["differences"]) == 1
     jobs = api.ask("GET", "/api/v1/jobs").json()["jobs"]
     assert {one["state"] for one in jobs} >= {"done", "failed"}
     for one in jobs[:5]:
@@ -151,6 +154,7 @@ def test_hostile_names_are_only_names(api: Api, name: str) -> None:
         ("/api/v1/models", {"baseline": name}),
         ("/api/v1/labelers", {"question": name}),
         ("/api/v1/backtest", {"question": name}),
+        ("/api/v1/leaderboard", {"question": name}),
         ("/api/v1/job", {"id": name}),
         ("/api/v1/upload", {"id": name}),
     ):

@@ -530,6 +530,7 @@ VIEWS = (
     "/round?name=2026-w46",
     "/round?name=2026-w46&level=0.8123",
     "/models",
+    "/leaderboard",
     "/labelers",
     "/backtest",
     "/download?of=round&file=report.html&name=2026-w46",
@@ -538,6 +539,7 @@ VIEWS = (
     "/api/v1/models",
     "/api/v1/labelers",
     "/api/v1/backtest",
+    "/api/v1/leaderboard",
 )
 
 
@@ -556,7 +558,7 @@ def test_to_look_starts_nothing_and_writes_nothing(calm: httpx.Client, place: Pa
         assert calm.get(path).status_code == 202
 
 
-@pytest.mark.parametrize("path", ["/round?name=2026-w46", "/models", "/labelers", "/backtest"])
+@pytest.mark.parametrize("path", ["/round?name=2026-w46", "/models", "/leaderboard", "/labelers", "/backtest"])
 def test_only_our_own_pages_start_work(calm: httpx.Client, path: str) -> None:
     """A link on another site would start work as soon as somebody follows it."""
     assert 'data-start=""' in calm.get(path).text  # neither a word nor a cookie

@@ -52,7 +52,24 @@ class NextBattles:
     pair: str | None
 
 
-def rank(data: Data, how: Estimating, asked: Mapping[str, Any], csv: Path | None, *, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Files:
+    """Where a ranking is written beside the screen, if anywhere."""
+
+    csv: Path | None
+    report: Path | None
+
+    def check(self) -> None:
+        """What would stop the report is found before the estimate takes its time."""
+        if self.report is not None:
+            from hero_eval.report.html import checked_place, environment
+
+            checked_place(self.report)
+            environment()
+
+
+def rank(data: Data, how: Estimating, asked: Mapping[str, Any], files: Files, *, as_json: bool) -> None:
+    files.check()
     with activity() as doing:
         rounds = read_rounds(data, doing, how.problems())
         doing.say("Estimating")
@@ -61,7 +78,7 @@ def rank(data: Data, how: Estimating, asked: Mapping[str, Any], csv: Path | None
         if len(named) < len(rounds.currents):
             raise wrong("E230", "a round is named twice. Name one round for each model")
         result = hero.rank(named, rounds.history, **asked, **options)
-    _show(result, csv, as_json=as_json)
+    _show(result, files, as_json=as_json)
 
 
 def names_of(paths: Sequence[Path], called: Sequence[str]) -> list[str]:
@@ -70,10 +87,11 @@ def names_of(paths: Sequence[Path], called: Sequence[str]) -> list[str]:
 
 
 def rank_stored(
-    data: Data, how: Estimating, asked: Mapping[str, Any], chosen: StoredModels, csv: Path | None, *, as_json: bool
+    data: Data, how: Estimating, asked: Mapping[str, Any], chosen: StoredModels, files: Files, *, as_json: bool
 ) -> None:
     from hero_eval.store.past_rounds import History, common_past, newest_of_models
 
+    files.check()
     problems = how.problems()
     if data.reading.column:
         problems.errors.append(wrong("E204", "--column has no effect on rounds of the store."))
@@ -101,19 +119,36 @@ def rank_stored(
         }
         result = hero.rank(rounds, before, **asked, **options)
     told = {"rounds": {row.model: row.round for row in rows}, "history": [row.round for row in past]}
-    _show(result, csv, as_json=as_json, made_from={**told, "store_version": log.version})
+    _show(result, files, as_json=as_json, made_from={**told, "store_version": log.version})
 
 
-def _show(result: hero.Ranking, csv: Path | None, *, as_json: bool, made_from: Mapping[str, Any] | None = None) -> None:
-    if csv is not None:
-        write_csv(result.columns(), csv)
+def _show(result: hero.Ranking, files: Files, *, as_json: bool, made_from: Mapping[str, Any] | None = None) -> None:
+    tail = []
+    if files.csv is not None:
+        write_csv(result.columns(), files.csv)
+        tail.append(Line(f"Table: {files.csv}", whole=True))
+    if files.report is not None:
+        tail.append(Line(f"Report: {_reported(result, files.report, made_from or {})}", whole=True))
     if as_json:
         show_json(result.to_dict() | ({"made_from": made_from} if made_from else {}))
         return
-    tail = [Line(f"Table: {csv}", whole=True)] if csv is not None else []
     if made_from:
         tail.append(Line(f"History: {', '.join(made_from['history']) or 'none'}."))
     show([*ranking_views.ranking(result), *tail])
+
+
+def _reported(result: hero.Ranking, place: Path, made_from: Mapping[str, Any]) -> Path:
+    from hero_eval.report.html import write_ranking
+    from hero_eval.report.ranking_report import report_of_ranking
+
+    facts = []
+    if made_from:
+        facts = [
+            ("store", f"version {made_from['store_version']}"),
+            ("rounds", ", ".join(f"{model}: {name}" for model, name in made_from["rounds"].items())),
+            ("history", ", ".join(made_from["history"]) or "none"),
+        ]
+    return write_ranking(report_of_ranking(result, made_from=facts), place)
 
 
 def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:

@@ -46,6 +46,16 @@ RankedModels = Annotated[
     ),
 ]
 
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="Also write a report: .html (one file, no network), .md or .json.",
+        rich_help_panel="Output",
+        show_default=False,
+    ),
+]
 Csv = Annotated[
     Path | None,
     typer.Option(
@@ -63,7 +73,7 @@ Csv = Annotated[
     epilog=(
         "Examples:\n"
         "  hero rank may/v7 may/v8 may/v9 --history rounds/april\n"
-        "  hero rank --store hero-store --question defect --best lowest"
+        "  hero rank --store hero-store --question defect --best lowest --output board.html"
     ),
 )
 @grouped
@@ -86,6 +96,7 @@ def rank(
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
     csv: Csv = None,
+    output: Output = None,
 ) -> None:
     """Several models by their rates, with the rank that each may have."""
     from hero_eval.cli import ranking_actions
@@ -93,13 +104,14 @@ def rank(
 
     data = Data(rounds or (), history or (), reading, positive, how.covariates, how.text)
     asked = {"best": best, "correction": correction}
+    files = ranking_actions.Files(csv, output)
     if rounds:
-        ranking_actions.rank(data, how, asked, csv, as_json=json)
+        ranking_actions.rank(data, how, asked, files, as_json=json)
     elif question is None and not model:
         raise wrong("E206", "no round is named. Give one for each model, or a question of the store: --question NAME")
     else:
         chosen = ranking_actions.StoredModels(store, question, tuple(model or ()), since, before)
-        ranking_actions.rank_stored(data, how, asked, chosen, csv, as_json=json)
+        ranking_actions.rank_stored(data, how, asked, chosen, files, as_json=json)
 
 
 @ranking_app.command(

@@ -14,7 +14,8 @@ from hero_eval.charts.theme import lacking
 from hero_eval.documents import json_text
 from hero_eval.errors import wrong
 from hero_eval.report.document import Report
-from hero_eval.report.text import markdown
+from hero_eval.report.ranking_report import RankingReport
+from hero_eval.report.text import markdown, ranking_markdown
 
 KINDS = (".html", ".md", ".json")
 
@@ -80,19 +81,32 @@ def html(report: Report) -> str:
 def write(report: Report, path: str | os.PathLike[str]) -> Path:
     """Write the report as .html, .md or .json."""
     place = checked_place(path)
-    text = _form(report, place.suffix)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise wrong("E201", f"the report {str(path)!r} cannot be written: {error.strerror}") from error
-    return place
+    return _written(place, _form(report, place.suffix))
 
 
 def _form(report: Report, kind: str) -> str:
     if kind == ".html":
         return html(report)
     return markdown(report) if kind == ".md" else json_text(report.to_dict()) + "\n"
+
+
+def write_ranking(report: RankingReport, path: str | os.PathLike[str]) -> Path:
+    """Write the report on a ranking as .html, .md or .json."""
+    place = checked_place(path)
+    if place.suffix == ".html":
+        text = str(environment().get_template("ranking.html").render(report=report, made_of={}))
+    else:
+        text = ranking_markdown(report) if place.suffix == ".md" else json_text(report.to_dict()) + "\n"
+    return _written(place, text)
+
+
+def _written(place: Path, text: str) -> Path:
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise wrong("E201", f"the report {str(place)!r} cannot be written: {error.strerror}") from error
+    return place
 
 
 def checked_place(path: str | os.PathLike[str]) -> Path:

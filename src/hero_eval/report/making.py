@@ -14,8 +14,10 @@ from hero_eval.labelers.fitting import fit_reliability, history_rounds
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Report, gather
-from hero_eval.report.html import checked_place, write
+from hero_eval.report.html import checked_place, write, write_ranking
+from hero_eval.report.ranking_report import report_of_ranking
 from hero_eval.targets.comparison import compare_some
+from hero_eval.targets.ranking import Ranking
 
 COMPARED = ("rate", "mean score")
 """Questions that every method answers alike."""
@@ -59,6 +61,12 @@ def write_report(estimate: Estimate, path: str | os.PathLike[str], *, title: str
     """`Estimate.report`: a wrong ending is found before the other methods take their time."""
     place = checked_place(path)
     return write(report_of(estimate, title=title), place)
+
+
+def write_ranking_report(ranking: Ranking, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+    """`Ranking.report`."""
+    place = checked_place(path)
+    return write_ranking(report_of_ranking(ranking, title), place)
 
 
 def _reliability(history: Any) -> Reliability | None:

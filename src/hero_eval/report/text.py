@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from hero_eval import phrasing
 from hero_eval.escaping import code_spans, escape, row
-from hero_eval.report.document import Report, Row
+from hero_eval.report.document import Report, Row, Told
+from hero_eval.report.ranking_report import RankingReport
 
 LABELERS_SHOWN = 30
 
@@ -20,7 +22,7 @@ def markdown(report: Report) -> str:
         parts += [f"## {report.rows_name.capitalize()} side by side", _rows(report)]
     parts += [f"- {escape(name)}: not possible: {escape(why)}" for name, why in report.skipped.items()]
     if report.told:
-        parts += ["## What you must know", "\n".join(_finding(report))]
+        parts += ["## What you must know", _findings(report.told)]
     parts += ["## What would shorten the interval", escape(report.width)]
     if report.labelers:
         parts += ["## Labelers", _labelers(report)]
@@ -55,13 +57,13 @@ def _chance(one: Row) -> str:
     return phrasing.UNKNOWN if one.chance is None else f"{100 * one.chance:.1f}%"
 
 
-def _finding(report: Report) -> list[str]:
-    return [
+def _findings(told: Sequence[Told]) -> str:
+    return "\n".join(
         f"- {one.finding.severity} `{one.finding.code}` "
         + escape(f"{one.concerns + ': ' if one.concerns else ''}{one.finding.fact}.")
         + f" {phrasing.TO_DO} {code_spans(one.finding.action)}"
-        for one in report.told
-    ]
+        for one in told
+    )
 
 
 def _labelers(report: Report) -> str:
@@ -77,3 +79,32 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return phrasing.UNKNOWN if math.isnan(value) else f"{value:.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def ranking_markdown(report: RankingReport) -> str:
+    """The report on a ranking; pictures stay in the HTML form."""
+    level = phrasing.percent(report.result.level)
+    places = phrasing.decimals([one.std_error for one in report.bars])
+    models = [
+        row(["rank", "ranks it may have", "model", report.result.what, f"{level} interval", "best?", "group"]),
+        row(["---:", ":---", ":---", "---:", ":---", "---:", ":---"], raw=True),
+    ]
+    for one in report.rows:
+        bar = one.bar
+        numbers = [phrasing.number(bar.value, places), phrasing.span(bar.low, bar.high, places)]
+        models.append(row([f"{one.rank}", one.ranks, bar.name, *numbers, one.chance, one.group]))
+    points = " in points" if report.is_share else ""
+    pairs = [
+        row(["models", f"difference{points}", f"{level} interval", "p", "told apart"]),
+        row([":---", "---:", ":---", "---:", ":---"], raw=True),
+        *(
+            row([f"{one.better} − {one.worse}", one.value, f"{one.low} to {one.high}", one.p, one.told_apart])
+            for one in report.pairs
+        ),
+    ]
+    parts = [f"# {escape(report.title)}", f"**{escape(report.answer)}**", "\n".join(models)]
+    parts += [f"Not told apart: {escape('; '.join(report.groups))}."] if report.groups else []
+    parts += ["## Differences", "\n".join(pairs)]
+    parts += ["## What you must know", _findings(report.told)] if report.told else []
+    parts += ["## How it was made", "\n".join(f"- {escape(a)}: {escape(b)}" for a, b in report.provenance)]
+    return "\n\n".join(parts) + "\n"

@@ -99,8 +99,13 @@ def common_past(log: Log, names: Sequence[str], chosen: History | None = None) -
     return (apart, True) if any(row.gold for row in apart) else (past, False)
 
 
-def newest_of_models(log: Log, question: str | None, models: Sequence[str] = ()) -> list[Entry]:
-    """Of a question, for each model its newest round: of these models, or of all that are named."""
+def newest_of_models(
+    log: Log, question: str | None, models: Sequence[str] = (), until: datetime.date | None = None
+) -> list[Entry]:
+    """Of a question, for each model its newest round: of these models, or of all that are named.
+
+    With `until` only rounds up to that day count; one without a date is of no day.
+    """
     asked = [row for row in log.live().values() if question is None or row.question == question]
     questions = sorted({row.question for row in asked})
     if len(questions) > 1:
@@ -109,6 +114,8 @@ def newest_of_models(log: Log, question: str | None, models: Sequence[str] = ())
         known = ", ".join(sorted({row.question for row in log.live().values()})) or "none"
         raise wrong("E201", f"the store has no rounds of the question {question!r}. It has: {known}")
     newest: dict[str, Entry] = {}
+    if until is not None:
+        asked = [row for row in asked if row.date is not None and row.date <= until]
     for row in sorted(asked, key=lambda row: row.place_in_time):
         if row.model is not None and (not models or row.model in models):
             newest[row.model] = row

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hero_eval.display import Displayed
+from hero_eval.display import Displayed, render
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Source, number
 from hero_eval.estimation.ask import ask
@@ -226,6 +228,28 @@ class Ranking(Displayed, Framed, Mapping[str, Estimate]):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write: ``.html`` (one file, no network), ``.md`` or ``.json`` by its ending.
+        title : str, optional
+            The title of the report. None: one that says what was ranked.
+
+        Returns
+        -------
+        Path
+            The file that was written.
+
+        Raises
+        ------
+        InputError
+            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
+        """
+        return Path(render("ranking_report", self, path, title=title))
+
     def __repr__(self) -> str:
         ends = {model: self.rank_interval(model) for model in self.estimates}
         shown = ", ".join(
@@ -343,10 +367,16 @@ def rank(
     differences = Differences(analysis, positive)
     source = Source(taken, analysis.question.reliability or history)
     found = _ranked(names, differences, best, correction)
-    own = [one for one in found.findings if not (remarks and one.code == "F114")]
-    estimates = {name: replace(one, source=source) for name, one in found.estimates.items()}
+    told = partial(_with_remarks, remarks=remarks)
+    estimates = {of: replace(one, source=source, findings=told(one.findings)) for of, one in found.estimates.items()}
+    pairs = {of: replace(one, findings=told(one.findings)) for of, one in found.pairs.items()}
     kind = taken[0].frame_kind
-    return replace(found, estimates=estimates, findings=unique([*remarks, *own]), frame_kind=kind)
+    return replace(found, estimates=estimates, pairs=pairs, findings=told(found.findings), frame_kind=kind)
+
+
+def _with_remarks(findings: Sequence[Finding], remarks: Sequence[Finding]) -> tuple[Finding, ...]:
+    """What was done about models in history comes first; it takes the place of the finding that they are there."""
+    return unique([*remarks, *(one for one in findings if not (remarks and one.code == "F114"))])
 
 
 def named_rounds(rounds: Sequence[RoundLike] | Mapping[str, RoundLike]) -> tuple[tuple[str, ...], tuple[Round, ...]]:

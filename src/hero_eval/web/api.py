@@ -3,8 +3,9 @@ answers 202 with a job, until it is there."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.responses import JSONResponse
@@ -17,7 +18,7 @@ from hero_eval.web.forms import BoundedForms, about_from
 from hero_eval.web.http_errors import error_document, problem_document, without_paths
 from hero_eval.web.queue import Job, Order
 from hero_eval.web.security import client_of
-from hero_eval.web.service import Answer, RoundOptions, Service, models_at_first, question_of
+from hero_eval.web.service import Answer, RankingOptions, RoundOptions, Service, models_at_first, question_of
 from hero_eval.web.snapshot import Snapshot
 from hero_eval.web.uploads import Upload
 
@@ -235,6 +236,32 @@ def backtest(request: Request, order: Annotated[Order, Depends(backtest_asked)])
 @router.post("/backtest", response_model=schemas.BacktestOut, responses=LATER)
 def work_out_backtest(request: Request, order: Annotated[Order, Depends(backtest_asked)]) -> Any:
     """Have it worked out how far off each method would have been."""
+    return started(request, order)
+
+
+def leaderboard_asked(
+    request: Request,
+    question: Question = None,
+    best: Annotated[Literal["highest", "lowest"], Query(description="Which rate is best.")] = "highest",
+    until: Annotated[datetime.date | None, Query(description="The last day whose rounds count.")] = None,
+    level: Level = 0.95,
+    positive: Positive = None,
+) -> Order:
+    service = service_of(request)
+    now = service.latest.now()
+    choice = RankingOptions(best, until, level, positive)
+    return service.leaderboard_order(now, needed_question(now, question), choice)
+
+
+@router.get("/leaderboard", response_model=schemas.LeaderboardOut, responses=LATER)
+def leaderboard(request: Request, order: Annotated[Order, Depends(leaderboard_asked)]) -> Any:
+    """The newest round of each model of a question, ranked together, if that is worked out."""
+    return answered(service_of(request).look(order))
+
+
+@router.post("/leaderboard", response_model=schemas.LeaderboardOut, responses=LATER)
+def work_out_leaderboard(request: Request, order: Annotated[Order, Depends(leaderboard_asked)]) -> Any:
+    """Have the models of a question ranked."""
     return started(request, order)
 
 

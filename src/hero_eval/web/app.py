@@ -23,6 +23,7 @@ from hero_eval.web import (
     download_pages,
     gold_api,
     gold_pages,
+    leaderboard_pages,
     login_pages,
     monitoring,
     pages,
@@ -44,7 +45,18 @@ ASSETS = {
 }
 """What pages load: the report's own stylesheet first."""
 
-ROOMS = (api, gold_api, pages, gold_pages, upload_pages, download_pages, login_pages, work_pages, monitoring)
+ROOMS = (
+    api,
+    gold_api,
+    pages,
+    leaderboard_pages,
+    gold_pages,
+    upload_pages,
+    download_pages,
+    login_pages,
+    work_pages,
+    monitoring,
+)
 """Whose functions answer."""
 
 
@@ -65,7 +77,7 @@ def create_app(settings: Settings) -> FastAPI:
     made = FastAPI(
         title="hero-eval",
         version=__version__,
-        description="Rounds of a store, their estimates, models compared, labelers and backtests.",
+        description="Rounds of a store, their estimates, models compared and ranked, labelers and backtests.",
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,

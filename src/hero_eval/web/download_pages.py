@@ -15,8 +15,9 @@ from hero_eval.documents import json_text, plain
 from hero_eval.errors import wrong
 from hero_eval.web import api
 from hero_eval.web.layout import Level, Name, Question
+from hero_eval.web.leaderboard_pages import BEST
 from hero_eval.web.queue import Order
-from hero_eval.web.service import RoundOptions
+from hero_eval.web.service import RankingOptions, RoundOptions
 from hero_eval.web.snapshot import Snapshot
 
 router = APIRouter(include_in_schema=False)
@@ -36,6 +37,8 @@ def download(
     level: Level = 0.95,
     positive: str = "",
     cluster: str = "",
+    better: Annotated[str, Query(max_length=10)] = "",
+    until: Annotated[str, Query(max_length=20)] = "",
 ) -> Response:
     """A file of something that is shown; back to its page if it is not worked out yet."""
     service = api.service_of(request)
@@ -50,6 +53,10 @@ def download(
         choice = RoundOptions(level=level, positive=positive or None, cluster=cluster or None)
         order, _ = service.models_order(now, api.compared(now, question, round), baseline, choice)
         back, stem = "/models", "models"
+    elif of == "leaderboard":
+        ranking = RankingOptions.written(BEST.get(better, "highest"), until, level, positive)
+        order = service.leaderboard_order(now, api.needed_question(now, question), ranking)
+        back, stem = "/leaderboard", of
     elif of in ("labelers", "backtest"):
         about = api.needed_question(now, question)
         order, back, stem = service.labelers_order(now, about, level), f"/{of}", of

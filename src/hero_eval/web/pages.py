@@ -252,7 +252,7 @@ def models(
         "positive": positive,
         "cluster": cluster,
     }
-    way = better if better in WAYS else request.cookies.get(_better_cookie(about))
+    way = better if better in WAYS else request.cookies.get(better_cookie(about))
     way = way if way in WAYS else None
     response = page(
         request,
@@ -275,11 +275,11 @@ def models(
         **progress(answer),
     )
     if better in WAYS:
-        set_cookie(request, response, _better_cookie(about), better or "", YEAR)
+        set_cookie(request, response, better_cookie(about), better or "", YEAR)
     return response
 
 
-def _better_cookie(question: str) -> str:
+def better_cookie(question: str) -> str:
     return f"hero_better_{hashlib.sha256(question.encode()).hexdigest()[:12]}"
 
 

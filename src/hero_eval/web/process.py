@@ -28,6 +28,7 @@ WORK: Mapping[str, tuple[str, str]] = {
     "models": ("comparing", "models_compared"),
     "labelers": ("jobs", "labelers_over_time"),
     "backtest": ("jobs", "backtested"),
+    "leaderboard": ("leaderboard_jobs", "leaderboard"),
     "course": ("jobs", "course"),
     "gold_queue": ("gold_jobs", "draw_queue"),
     "gold_progress": ("gold_jobs", "gold_progress"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from hero_eval.estimate import check_level
 from hero_eval.findings import name_some
 from hero_eval.name_lists import names
 from hero_eval.store.log import Entry, checked_name
+from hero_eval.store.past_rounds import common_past, newest_of_models
 from hero_eval.web.gold_desk import GoldDesk
 from hero_eval.web.http_errors import failed
 from hero_eval.web.process import Limits
@@ -51,6 +53,25 @@ class RoundOptions:
             "cluster": self.cluster,
         }
         return {key: value for key, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class RankingOptions:
+    """How models are ranked: which rate is best, and the last day whose rounds count."""
+
+    best: str = "highest"
+    until: datetime.date | None = None
+    level: float = 0.95
+    positive: str | None = None
+
+    @classmethod
+    def written(cls, best: str, until: str, level: float, positive: str) -> RankingOptions:
+        """From the fields of a page's form, where nothing is an empty text."""
+        try:
+            day = datetime.date.fromisoformat(until.strip()) if until.strip() else None
+        except ValueError:
+            raise wrong("E201", f"until is {until!r}. Write a day such as 2026-11-16") from None
+        return cls(best, day, level, positive or None)
 
 
 @dataclass(frozen=True)
@@ -213,6 +234,23 @@ class Service:
         arguments = {"question": question, "level": check_level(level), "positive": positive}
         return self._order("backtest", f"Backtest of {question}", now, now.rounds(question), arguments)
 
+    def leaderboard_order(self, now: Snapshot, question: str, choice: RankingOptions) -> Order:
+        rows, skipped = ranked_rounds(now, question, choice.until)
+        if len(rows) < 2:
+            known = name_some([str(row.model) for row in rows], 12) or "none"
+            raise wrong("E230", f"{question!r} has rounds of these models to rank: {known}. Add the round of another")
+        past, _ = common_past(now.log, [row.round for row in rows])
+        behind = [*rows, *(row for row in past if row not in rows)]
+        arguments = {
+            "question": question,
+            "rounds": [row.round for row in rows],
+            "skipped": skipped,
+            "best": choice.best,
+            "level": check_level(choice.level),
+            "positive": choice.positive,
+        }
+        return self._order("leaderboard", f"Leaderboard of {question}", now, behind, arguments)
+
     def course_order(self, now: Snapshot, question: str) -> Order | None:
         """Recorded numbers drawn over rounds; None if there are fewer than three of one kind."""
         rows = [(row, now.headlines[row.round]) for row in now.rounds(question) if row.round in now.headlines]
@@ -287,6 +325,18 @@ def question_of(now: Snapshot, asked: str | None) -> str | None:
         there = name_some(now.questions, 12) or "none yet"
         raise wrong("E403", f"the store has no question {asked!r}. Questions: {there}.")
     return asked or (now.questions[0] if now.questions else None)
+
+
+def ranked_rounds(now: Snapshot, question: str, until: datetime.date | None) -> tuple[list[Entry], dict[str, str]]:
+    """The newest round of each model up to a day, and the rounds that no leaderboard can place, with why."""
+    rows = newest_of_models(now.log, question, until=until)
+    skipped = {}
+    for row in now.rounds(question):
+        if until is not None and row.date is None:
+            skipped[row.round] = "it has no date"
+        elif row.model is None and (until is None or row.date is None or row.date <= until):
+            skipped[row.round] = "nobody said of which model it is"
+    return rows, skipped
 
 
 def models_at_first(now: Snapshot, question: str) -> list[Entry]:
