@@ -27,6 +27,12 @@ FUNCTIONS = (
     "estimate_win_rate",
     "estimate_moderation",
     "compare_methods",
+    "rank",
+    "rank_votes",
+    "read_votes",
+    "plan",
+    "choose_gold",
+    "item_calibration",
     "backtest",
     "save_counts",
     "create_store",
@@ -40,12 +46,19 @@ CLASSES = (
     "Comparison",
     "Backtest",
     "Moderation",
+    "Ranking",
+    "Leaderboard",
+    "Battle",
+    "Votes",
+    "Plan",
+    "GoldQueue",
+    "ItemCalibration",
     "Store",
     "History",
     "Finding",
     "Gate",
 )
-MADE_BY_USERS = ("Round", "History", "Gate")
+MADE_BY_USERS = ("Round", "Votes", "History", "Gate")
 """Classes whose constructor users call; the others are what functions give back."""
 ERRORS = ("HeroError", "InputError", "SupportError")
 

@@ -134,13 +134,6 @@ def test_estimates_are_those_of_memory(engine: str, method: str, covariates: lis
         assert other.interval_kind == one.interval_kind
 
 
-@pytest.mark.parametrize("method", [name for name, one in all_methods().items() if one.by_design])
-def test_what_needs_single_items_says_so(method: str, opened: Opened) -> None:
-    """A method that no engine can run would give another number there, or a Python error."""
-    with pytest.raises(InputError, match=f"E211 {method} needs items one by one"):
-        hero.estimate_rate(opened("duckdb", "current"), opened("duckdb", "history"), method=method)
-
-
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 / 7])
 def test_a_constant_covariate_is_dropped_from_sums_too(value: float, tmp_path: Path) -> None:
     """Rounding would pass for spread, and the distance of the means, in units of it, would swamp the estimate."""

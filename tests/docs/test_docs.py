@@ -49,6 +49,7 @@ def prose_of(page: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.numbers
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # another tool's own, on the page that compares with it
 @named(run_blocks.PAGES)
 def test_examples_print_what_is_shown(page: Path) -> None:
     text = text_of(page)
@@ -278,6 +279,8 @@ class TestContributing:
 
 @named(PAGES)
 def test_pages_use_the_words_of_the_project(page: Path) -> None:
+    if page.name == "glossary.md":
+        pytest.skip("it says which words others use")
     wrong = re.findall(
         r"\b(?:tasks?|workers?|annotat\w+|raters?|datasets?|ground[- ]truth)\b", prose_of(page), flags=re.I
     )

@@ -535,7 +535,8 @@ def test_a_weight_is_so_many_items(n_levels: int, monkeypatch: pytest.MonkeyPatc
         rounds = [*repeated.past, repeated.current]
         rounds[number] = again
         repeated = replace(repeated, past=tuple(rounds[:-1]), current=rounds[-1])
-    one, other = (hero3_module.hero3(each) for each in (wide, repeated))
+    both = [replace(each, unrouted=each.current) for each in (wide, repeated)]  # weights of items, not of their gold
+    one, other = (hero3_module.hero3(each) for each in both)
     assert other.rates == pytest.approx(one.rates, abs=1e-8)
     assert other.between is not None
     assert one.between is not None

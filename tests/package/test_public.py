@@ -453,6 +453,7 @@ CHANGES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "b": [({}, {"a": "B", "b": "A"})],
     "tie": [({}, {"a": "tie", "tie": "A"})],
     "flag": [({"flag": "flagged"}, {"flag": "other"})],
+    "at_least": [({"positive": "0"}, {"at_least": 1})],
 }
 """For each option two calls that must differ."""
 

@@ -55,7 +55,7 @@ def test_rounds_are_listed(place: Path) -> None:
         ("2026-w46", 532, 1596, 0),
     ]
     shown = ask("rounds")
-    assert "2026-w46  defect    v7     2026-11-09    532   1,596     0         8" in shown
+    assert "2026-w46  v7     2026-11-09    532   1,596     0         8" in shown
     assert listed("--store", str(place / "hero-store")) == listed()
 
 

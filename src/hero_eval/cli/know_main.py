@@ -121,7 +121,7 @@ def study(
 @know_app.command(rich_help_panel=KNOW, epilog="Example:\n  hero config")
 @grouped
 def config(*, json: given.AsJson = False) -> None:
-    """The options of this project: what hero.toml, or [tool.hero] in pyproject.toml, says, and what it may say."""
+    """The options of this project: what hero.toml, or table tool.hero in pyproject.toml, says, and what it may say."""
     from hero_eval.cli import actions
 
     actions.config(as_json=json)

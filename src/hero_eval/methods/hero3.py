@@ -123,11 +123,20 @@ def fitted_levels(evidence: JointEvidence) -> LevelFit:
 def _fitted(evidence: JointEvidence) -> tuple[FittedRound, Said]:
     """The fit, with what the shape of the round says where that can be seen, and what is to be said of covariates."""
     found, said = _fitted_levels(evidence)
+    found = replace(found, routing=_routing(evidence))
     if not found.alone or found.over_both or found.unseen is not None or not shape_is_seen(found.fit):
         return found, said
     rounds = (*evidence.past, evidence.current)
     rates = [fit_without_gold(one, evidence.n_classes, evidence.em).latent.class_weights() for one in rounds]
     return replace(found, split=learn_split(found.fit, np.stack(rates), hump_rates(found.fit))), said
+
+
+def _routing(evidence: JointEvidence) -> Floats | None:
+    """(N,) the weights that undo unequal probabilities of having gold, 1 in history; None if there are none."""
+    now, without = evidence.current.item_weight, evidence.unrouted.item_weight
+    if now is without or len(now) != len(without) or np.array_equal(now, without):
+        return None
+    return np.concatenate([np.ones(evidence.n_history), now / without])
 
 
 def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:

@@ -24,7 +24,7 @@ from hero_eval.store.adding import options_for
 from hero_eval.store.contents import StoredRows
 from hero_eval.store.digests import digest, row_digests
 from hero_eval.store.fetching import stock
-from hero_eval.store.gold_records import ExpertQueue, Standing, agreement, read_queues, read_records, standing
+from hero_eval.store.gold_records import ExpertQueue, StandingAnswers, agreement, read_queues, read_records, standing
 from hero_eval.store.log import Entry, Log, commit
 from hero_eval.store.reading import ReadableStore, refuse_old_version
 from hero_eval.store.records import Record, Sum, TableVersion, knowledge
@@ -204,7 +204,7 @@ def gold_probabilities(
     labeled: Sequence[str],
     before: np.ndarray[Any, np.dtype[np.float64]],
     queues: Sequence[ExpertQueue],
-    held: Standing,
+    held: StandingAnswers,
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
     """(n,) how probable it was that each labeled item would have gold by now, and how many came after the draws.
 
@@ -229,7 +229,7 @@ def gold_probabilities(
 # What must be known of it
 
 
-def gold_findings(queues: Sequence[ExpertQueue], held: Standing) -> list[Finding]:
+def gold_findings(queues: Sequence[ExpertQueue], held: StandingAnswers) -> list[Finding]:
     """Skipped items, and experts who disagree."""
     drawn = {item for queue in queues for item in queue.drawn}
     skipped = [item for item in held.skipped() if item in drawn]

@@ -137,7 +137,7 @@ def _now() -> datetime.datetime:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StandingAnswers:
     """What holds of what experts did: all but undos and what they took back, in the order of time."""
 
     records: tuple[GoldRecord, ...]
@@ -152,7 +152,7 @@ class Standing:
         return sorted({one.item for one in self.records if one.action == "skip"} - set(self.gold))
 
 
-def standing(records: Sequence[GoldRecord]) -> Standing:
+def standing(records: Sequence[GoldRecord]) -> StandingAnswers:
     """What holds, from records in the order of time."""
     gone = {one.of for one in records if one.action == "undo"}
     kept = tuple(one for one in records if one.action != "undo" and one.id not in gone)
@@ -160,11 +160,11 @@ def standing(records: Sequence[GoldRecord]) -> Standing:
     for one in kept:
         if one.action == "answer":
             gold.setdefault(one.item, one)
-    return Standing(kept, gold)
+    return StandingAnswers(kept, gold)
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ExpertAgreement:
     """How well experts agree with each other, and with themselves, on items that were answered twice."""
 
     items: int
@@ -176,7 +176,7 @@ class Agreement:
     """Items with two different answers."""
 
 
-def agreement(held: Standing) -> Agreement:
+def agreement(held: StandingAnswers) -> ExpertAgreement:
     """Of each item the first answer and the first second one."""
     pairs: dict[str, list[GoldRecord]] = {}
     for one in held.records:
@@ -186,4 +186,4 @@ def agreement(held: Standing) -> Agreement:
     own = {item for item, (a, b) in twice.items() if a.expert == b.expert}
     same = {item for item, (a, b) in twice.items() if a.gold == b.gold}
     others = set(twice) - own
-    return Agreement(len(others), len(others & same), len(own), len(own & same), tuple(sorted(set(twice) - same)))
+    return ExpertAgreement(len(others), len(others & same), len(own), len(own & same), tuple(sorted(set(twice) - same)))

@@ -19,10 +19,10 @@ from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.store import delta
 from hero_eval.store.gold_records import (
-    Agreement,
+    ExpertAgreement,
     ExpertQueue,
     GoldRecord,
-    Standing,
+    StandingAnswers,
     agreement,
     read_queues,
     read_records,
@@ -90,7 +90,7 @@ class QueueStatus:
     second: int
     """Second answers given."""
     experts: tuple[str, ...]
-    agreement: Agreement
+    agreement: ExpertAgreement
     in_round: int
     """Items of the round answered on the page, in this queue or an earlier one."""
 
@@ -112,7 +112,7 @@ class _RoundDesk:
     records: list[GoldRecord]
 
     def __post_init__(self) -> None:
-        self.held: Standing = standing(self.records)
+        self.held: StandingAnswers = standing(self.records)
 
     def add(self, record: GoldRecord) -> None:
         self.records.append(record)

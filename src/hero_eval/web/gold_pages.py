@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from hero_eval.charts.theme import csv_text
 from hero_eval.errors import HeroError, wrong
 from hero_eval.io.values import count_of
-from hero_eval.store.gold_records import Agreement, read_records
+from hero_eval.store.gold_records import ExpertAgreement, read_records
 from hero_eval.web import api
 from hero_eval.web.forms import BoundedForms, bounded_form
 from hero_eval.web.gold_api import after_record, gold_document, known_expert
@@ -208,7 +208,7 @@ def _view(service: Service, round: str, showing: Showing) -> dict[str, Any]:
     }
 
 
-def agreement_text(found: Agreement) -> str:
+def agreement_text(found: ExpertAgreement) -> str:
     """How well experts agree, in words; empty if no item was answered twice."""
     parts = []
     if found.items:

@@ -29,13 +29,15 @@ class FittedRound:
     """The current round as a fit reads it.
 
     over_both: class shares are averaged over both rounds' covariates. alone: the round is estimated for itself, not
-    for a difference. split: what the shape of the round says of its drift, where that can be seen.
+    for a difference. split: what the shape of the round says of its drift, where that can be seen. routing (N,): what
+    of the items' weights undoes unequal probabilities of having gold, where these differ.
     """
 
     fit: LevelFit
     over_both: bool
     alone: bool = True
     split: ClassSplit | None = None
+    routing: Floats | None = None
 
     @cached_property
     def drift(self) -> DriftPosterior:
@@ -53,7 +55,7 @@ class FittedRound:
         rows = self.fit.rows
         if self.over_both or not (rows.known & rows.is_current).any():
             return np.zeros(rows.n_classes - 1), 0.0
-        return gold_shift(self.fit, self.drift.size, self.by_shape)
+        return gold_shift(self.fit, self.drift.size, self.by_shape, self.routing)
 
     @cached_property
     def unseen(self) -> UnseenClasses | None:

@@ -145,30 +145,36 @@ def gold_contradiction(fit: LevelModel) -> float:
     return float((np.maximum(gap - 0.5, 0.0) / np.sqrt(counts @ (share * (1.0 - share)) + 0.25)).max())
 
 
-def gold_shift(fit: LevelModel, size: float, known: Floats | float = 0.0) -> tuple[Floats, float]:
+def gold_shift(
+    fit: LevelModel, size: float, known: Floats | float = 0.0, routing: Floats | None = None
+) -> tuple[Floats, float]:
     """What gold in the current round says of its drift, of standard deviation `size`: its mean (K-1,) beyond what the
     fit makes of that gold and the shift (K-1,) that is `known`, and the gold's information on the class of which it
-    tells least."""
+    tells least. `routing` (N,) is the part of the items' weights that undoes unequal probabilities of having gold."""
     rows = fit.rows
     use = rows.known & rows.is_current
     if size == 0.0 or not use.any():
         return np.zeros(rows.n_classes - 1), 0.0
     offset, gold, counts = gold_rows(fit, use)
     offset[:, 1:] += known
-    counts = counts * _worth(fit, use, offset)
+    if routing is not None:
+        counts = counts * _worth(fit, use, offset, routing)
     at, _, hessian = posterior_mode(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
     return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
 
 
-def _worth(fit: LevelModel, use: Bools, offset: Floats) -> float:
-    """As how much of its weight gold counts: 1, unless items had gold with different probabilities.
+def _worth(fit: LevelModel, use: Bools, offset: Floats, routing: Floats) -> float:
+    """As how much of its weight gold counts where items had gold with different probabilities.
 
-    With weights w the score of a shift varies by  B = sum w^2 v,  v the variance of an item's class, and falls by
-    A = sum w v,  so that gold is worth A^2 / B: more than A where it went to items of large v, which have small w.
+    An item stands for c items by itself and for r by its probability. With  w = c r  the score of a shift varies by
+    B = sum c r^2 v,  v the variance of an item's class, and falls by  A = sum w v,  so that gold is worth A^2 / B: more
+    than A where it went to items of large v, which have small r.
     """
     patterns = fit.rows.patterns
-    weight, row = patterns.item_weight, patterns.row_of_item
-    squares = sum_by(row, weight**2 if patterns.times is None else weight**2 * patterns.times, patterns.n_rows)[use]
+    weight = patterns.item_weight * routing
+    squares = sum_by(
+        patterns.row_of_item, weight if patterns.times is None else weight * patterns.times, patterns.n_rows
+    )[use]
     spread = 1.0 - (np.exp(log_softmax(offset, axis=1)) ** 2).sum(axis=1)
     slope, noise = float(patterns.counts[use] @ spread), float(squares @ spread)
     return slope / noise if noise > 0.0 else 1.0
