@@ -70,6 +70,7 @@ def shoot(browser: Any, name: str, address: str, width: int, most: int, scheme: 
 
 SHOWN = {
     "page-models": ("models?better=low", 1000, 560),
+    "page-leaderboard": ("leaderboard?better=low", 1000, 900),
     "page-rounds": ("", 1000, 760),
     "page-round": ("round?name=2026-w46", 1000, 900),
     "page-labelers": ("labelers", 1000, 620),

@@ -39,6 +39,19 @@ def number(value: float, places: int = 3, sign: str = "") -> str:
     return f"{value:{sign}.{places}f}" if math.isfinite(value) else UNKNOWN
 
 
+def chance(share: float) -> str:
+    """A chance in whole percent; never 0% or 100%, which no data give."""
+    if not math.isfinite(share):
+        return UNKNOWN
+    return f"{100 * share:.0f}%" if 0.005 <= share <= 0.995 else (">99%" if share > 0.5 else "<1%")
+
+
+def p_value(p: float) -> str:
+    if not math.isfinite(p):
+        return UNKNOWN
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
 def span(low: float, high: float, places: int = 3) -> str:
     return f"{number(low, places)} to {number(high, places)}"
 

@@ -112,7 +112,7 @@ def test_nothing_else_is_asked_and_nothing_is_wrong(browser: Any, site: str, pat
 
 
 @pytest.mark.parametrize(
-    ("path", "scheme"), [*((path, "light") for path in PAGES), *((path, "dark") for path in PAGES[:4])]
+    ("path", "scheme"), [*((path, "light") for path in PAGES), *((path, "dark") for path in PAGES[:5])]
 )
 def test_everybody_can_read_it(browser: Any, site: str, path: str, scheme: str) -> None:
     """People who see little, or use a screen reader, would be shut out."""

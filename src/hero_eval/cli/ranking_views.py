@@ -33,7 +33,7 @@ def ranking(result: Ranking) -> Page:
             phrasing.number(value, places),
             phrasing.span(span[0], span[1], places),
             axis.draw(value, *span),
-            chance(p_best),
+            phrasing.chance(p_best),
             group,
         ]
         for columns_at, name, value, span, p_best, group in zip(
@@ -69,10 +69,6 @@ def rank_text(rank: int, low: int, high: int) -> str:
     return f"{rank} ({low}–{high})" if low < high else f"{rank}"
 
 
-def chance(share: float) -> str:
-    return f"{100 * share:.0f}%" if 0.005 <= share <= 0.995 else (">99%" if share > 0.5 else "<1%")
-
-
 def pairs(result: Ranking) -> Table:
     """The differences, neighbors first where there are too many for all."""
     columns = result.pair_columns()
@@ -97,16 +93,12 @@ def pairs(result: Ranking) -> Table:
                 phrasing.number(columns["value"][at], places, "+"),
                 f"{phrasing.number(columns['low'][at], places, '+')} to "
                 f"{phrasing.number(columns['high'][at], places, '+')}",
-                p_text(columns["p_value"][at]),
+                phrasing.p_value(columns["p_value"][at]),
                 "yes" if columns["told_apart"][at] else "no",
             ]
             for at in rows
         ],
     )
-
-
-def p_text(p: float) -> str:
-    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
 def leaderboard(result: Leaderboard, battles: Sequence[Battle] | None = None) -> Page:
@@ -119,7 +111,7 @@ def leaderboard(result: Leaderboard, battles: Sequence[Battle] | None = None) ->
             f"{elo:.0f}",
             f"{elo_low:.0f} to {elo_high:.0f}",
             f"{100 * win:.0f}%",
-            chance(p_best),
+            phrasing.chance(p_best),
             f"{votes:,}",
             group,
         ]

@@ -104,17 +104,12 @@ def _rows(result: Ranking) -> tuple[RankRow, ...]:
     found = []
     for at, model in enumerate(columns["model"]):
         numbers = {name: columns[name][at] for name in ("value", "low", "high", "std_error")}
-        chance = f"undecided ({phrasing.codes(result.doubts)})" if result.doubts else _chance(columns["p_best"][at])
+        chance = (
+            f"undecided ({phrasing.codes(result.doubts)})" if result.doubts else phrasing.chance(columns["p_best"][at])
+        )
         ends = (columns["rank"][at], columns["rank_low"][at], columns["rank_high"][at])
         found.append(RankRow(Row(model, **numbers), *ends, chance, columns["group"][at]))
     return tuple(found)
-
-
-def _chance(share: float) -> str:
-    """Never 0% or 100%, which no data give."""
-    if not 0.005 <= share <= 0.995:
-        return "more than 99%" if share > 0.5 else "less than 1%"
-    return f"{100 * share:.0f}%"
 
 
 def _pair_rows(result: Ranking) -> tuple[PairRow, ...]:
@@ -130,7 +125,6 @@ def _pair_rows(result: Ranking) -> tuple[PairRow, ...]:
         doubts = result.pairs[columns["better"][at], columns["worse"][at]].doubts
         told = "yes" if columns["told_apart"][at] else "no"
         value, low, high = (_signed(columns[name][at], places) for name in ("value", "low", "high"))
-        p = columns["p_value"][at]
         made.append(
             PairRow(
                 columns["better"][at],
@@ -138,7 +132,7 @@ def _pair_rows(result: Ranking) -> tuple[PairRow, ...]:
                 value,
                 low,
                 high,
-                phrasing.UNKNOWN if p != p else "below .001" if p < 0.001 else f"{p:.3f}".removeprefix("0"),
+                phrasing.p_value(columns["p_value"][at]),
                 f"undecided ({phrasing.codes(doubts)})" if doubts else told,
             )
         )
