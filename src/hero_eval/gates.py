@@ -98,7 +98,7 @@ class Gate:
     def verdict(self, estimate: Estimate) -> Verdict:
         """Open, closed or undecided, by the one-sided bounds at the estimate's level.
 
-        Both may be asked for; the first that fails is told.
+        Both may be asked for; the first that fails is told. A bound that the quantity cannot reach is refused (E201).
 
         Parameters
         ----------
@@ -111,6 +111,7 @@ class Gate:
             With the `state`, the `words` for it, the `bound` that was looked at, and the `findings` that leave it
             undecided.
         """
+        self._refuse_beyond(estimate)
         spent = 1.0 - (1.0 - estimate.level) / (1 if estimate.interval_kind == "anytime" else self.looks)
         low, high = (estimate.interval(spent, side=side)[end] for side, end in (("lower", 0), ("upper", 1)))
         sides = [
@@ -130,6 +131,17 @@ class Gate:
             return Verdict("undecided", estimate.what, words, bound, doubts)
         state: State = "open" if holds else "closed"
         return Verdict(state, estimate.what, f"gate {state}: {may}{sure}", bound)
+
+    def _refuse_beyond(self, estimate: Estimate) -> None:
+        """E201 for a bound that the quantity cannot reach: 30 for a rate would let everything through."""
+        low, high = estimate.bounds
+        for name in ("fail_below", "fail_above"):
+            asked = getattr(self, name)
+            if asked is not None and not low <= asked <= high:
+                percent = f" Did you mean {asked / 100:g}?" if high == 1.0 and low <= asked / 100 <= high else ""
+                raise wrong(
+                    "E201", f"{name} is {asked:g}, but the {estimate.what} lies between {low:g} and {high:g}.{percent}"
+                )
 
     def verdicts(self, estimates: Sequence[Estimate]) -> list[Verdict]:
         """The verdict on each of several numbers.

@@ -124,8 +124,10 @@ def headline(estimate: Estimate) -> str:
         return f"The data do not tell the {estimate.what}."
     if estimate.target == "rate":
         base = base_of(estimate)
-        counted = estimate.what.removeprefix("rate of ")
-        return f"About {out_of(estimate, base)} items are {counted} {sure(estimate, base)}."
+        counted = f"are {estimate.what.removeprefix('rate of ')}"
+        if estimate.what.startswith("share of at least "):
+            counted = f"have {estimate.what.removeprefix('share of ')}"
+        return f"About {out_of(estimate, base)} items {counted} {sure(estimate, base)}."
     if estimate.target == "win rate":
         return f"{_win_rate(estimate)} {_verdict_on_half(estimate)}".strip()
     low, high = estimate.bounds

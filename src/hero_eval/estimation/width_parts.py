@@ -58,6 +58,12 @@ APART = (
 """The words for history where the covariates' mean has its own part."""
 
 
+OWN_GOLD = "More gold, more items, or more labels per item, in this round"
+"""What shrinks the current sample's part where the round's own gold counts."""
+NO_GOLD = "Gold, in this round or in past ones,"
+"""What would, where no gold tells how labelers err: more labels make nobody more right."""
+
+
 def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     """The sources of the variance, largest first; none if nothing is known of it.
 
@@ -75,6 +81,8 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     parts = []
     for source, variance in sorted(found.items(), key=lambda pair: -pair[1]):
         name, meaning, remedy = APART if source == "history" and "covariates" in found else SOURCES[source]
+        if source == "current" and not (result.n_gold and not result.n_gold_current):
+            remedy = OWN_GOLD if result.n_gold_current else NO_GOLD
         share = variance / total
         parts.append(WidthPart(source, name, meaning, share, math.sqrt(max(1.0 - share, 0.0)), remedy))
     return tuple(parts)

@@ -175,7 +175,8 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
 
 
-def _is_gold_name(name: str) -> bool:
+def is_gold_name(name: str) -> bool:
+    """Whether a column of this name would be gold."""
     return _plain_name(name) in GOLD_NAMES
 
 
@@ -184,7 +185,11 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
     given = asked.columns.get("gold", "gold")
     if given in header:
         return given
-    named = [one for one in header if _is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
+    if "gold" in asked.columns:  # what was named is taken, or nothing is
+        if hint := meant(given, header):
+            raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(header)}.{hint}")
+        return None
+    named = [one for one in header if is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
     found = [one for one in named if not (look := _look(table[one])).many and look.values]
     if len(found) > 1:
         raise wrong(
@@ -304,7 +309,7 @@ def _refuse_unclear(name: str, groups: Sequence[Sequence[str]]) -> None:
 
 def _refuse_criteria(name: str, columns: Sequence[str]) -> None:
     """E132 for columns that answer several questions."""
-    grid = hidden_grid(columns, lambda part: _is_gold_name(part) or bool(_PEOPLE.search(part.lower())))
+    grid = hidden_grid(columns, lambda part: is_gold_name(part) or bool(_PEOPLE.search(part.lower())))
     if grid is not None:
         raise wrong(
             "E132",
@@ -327,7 +332,7 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
             f"gpt_{asked.criterion}. Columns: {listed(table.column_names)}.{near} Name one that is there (criterion=; "
             "command: --criterion).",
         )
-    gold = next((column for labeler, column in own.items() if _is_gold_name(labeler)), None)
+    gold = next((column for labeler, column in own.items() if is_gold_name(labeler)), None)
     people = {one: column for one, column in own.items() if column != gold and not asked.excludes(one)}
     if asked.labelers is not None:
         people = {one: column for one, column in people.items() if one in asked.labelers}

@@ -69,6 +69,8 @@ def damped(step: Floats) -> Floats:
 def multinomial_information(total: Floats, share: Floats, design: Floats) -> Floats:
     """(J, (L-1)m, (L-1)m): the complete information of multinomial logits; total (J, n), share (J, L-1, n)."""
     n_fits, width = len(share), share.shape[1] * design.shape[1]
+    if not len(design):
+        return np.zeros((n_fits, width, width))
     spread = -share[:, :, None] * share[:, None]
     spread[:, np.arange(share.shape[1]), np.arange(share.shape[1])] += share
     spread *= total[:, None, None]
