@@ -187,7 +187,7 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
         return given
     if "gold" in asked.columns:  # what was named is taken, or nothing is
         if hint := meant(given, header):
-            raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(header)}.{hint}")
+            raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(list(header))}.{hint}")
         return None
     named = [one for one in header if is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
     found = [one for one in named if not (look := _look(table[one])).many and look.values]

@@ -136,7 +136,8 @@ def _routing(evidence: JointEvidence) -> Floats | None:
     now, without = evidence.current.item_weight, evidence.unrouted.item_weight
     if now is without or len(now) != len(without) or np.array_equal(now, without):
         return None
-    return np.concatenate([np.ones(evidence.n_history), now / without])
+    found: Floats = np.concatenate([np.ones(evidence.n_history), now / without])
+    return found
 
 
 def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:
