@@ -15,13 +15,14 @@ from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION
 from hero_eval.estimation.standing import Standing
-from hero_eval.findings import Finding, doubts_of
+from hero_eval.findings import Finding
 from hero_eval.model.patterns import Floats
 from hero_eval.model.simultaneous import t_above, t_quantile
 from hero_eval.model.vote_battles import VoteState
 from hero_eval.model.vote_model import TIE_MODELS, state_shares
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.targets.battles import Battle, choose_battles
+from hero_eval.targets.ranked_models import RankedModels
 from hero_eval.targets.ranking import rows_of
 
 ELO = 400.0 / math.log(10.0)
@@ -30,7 +31,7 @@ AVERAGE = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
-class Leaderboard(Displayed, Framed):
+class Leaderboard(RankedModels, Displayed, Framed):
     """Models by their strengths in side-by-side votes. `rank_votes` makes it.
 
     Attributes
@@ -108,9 +109,9 @@ class Leaderboard(Displayed, Framed):
         return len(self.models)
 
     @property
-    def doubts(self) -> tuple[Finding, ...]:
-        """The findings by which intervals and ranks may be too narrow."""
-        return doubts_of(self.findings)
+    def compared(self) -> tuple[str, ...]:
+        """The models in the order in which they were given."""
+        return self.models
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -122,33 +123,6 @@ class Leaderboard(Displayed, Framed):
         """The strengths on the Elo scale: 400 points are odds of 10 to 1, the mean is 1000."""
         out: Floats = AVERAGE + ELO * self.strengths
         return out
-
-    def rank_interval(self, model: str) -> tuple[int, int]:
-        """The best and the worst rank that the data allow; all models' hold together at the level.
-
-        Parameters
-        ----------
-        model : str
-            The name of the model.
-
-        Returns
-        -------
-        low : int
-            The best rank, 1 for the first.
-        high : int
-            The worst rank.
-        """
-        at = self.models.index(model)
-        return int(self.standing.low[at]), int(self.standing.high[at])
-
-    def groups(self) -> list[list[str]]:
-        """The largest groups of models that the votes cannot tell apart, best first; they may overlap.
-
-        Returns
-        -------
-        list of list of str
-        """
-        return [[self.models[at] for at in group] for group in self.standing.groups]
 
     def columns(self) -> dict[str, list[Any]]:
         """The rows of `to_frame`, column by column.

@@ -22,7 +22,7 @@ from hero_eval.estimation.options import HistoryLike, Options, as_history, as_ro
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.standing import Standing, check_standing, standing_of, t_of_confidence
 from hero_eval.estimation.subtract import Differences
-from hero_eval.findings import Finding, doubts_of, unique
+from hero_eval.findings import Finding, unique
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.model.simultaneous import critical_of, nearest_covariance, t_above
@@ -30,10 +30,11 @@ from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 from hero_eval.targets.difference import kept_apart
+from hero_eval.targets.ranked_models import RankedModels
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Displayed, Framed, Mapping[str, Estimate]):
+class Ranking(RankedModels, Displayed, Framed, Mapping[str, Estimate]):
     """Several models by their rates, best first: a mapping from their names to their `Estimate`.
 
     Attributes
@@ -88,36 +89,9 @@ class Ranking(Displayed, Framed, Mapping[str, Estimate]):
         return next(iter(self.estimates.values())).method
 
     @property
-    def doubts(self) -> tuple[Finding, ...]:
-        """The findings by which intervals and ranks may be too narrow."""
-        return doubts_of(self.findings)
-
-    def rank_interval(self, model: str) -> tuple[int, int]:
-        """The best and the worst rank that the data allow; all models' hold together at the level.
-
-        Parameters
-        ----------
-        model : str
-            The name of the model.
-
-        Returns
-        -------
-        low : int
-            The best rank, 1 for the first.
-        high : int
-            The worst rank.
-        """
-        at = self.given.index(model)
-        return int(self.standing.low[at]), int(self.standing.high[at])
-
-    def groups(self) -> list[list[str]]:
-        """The largest groups of models that the data cannot tell apart, best first; they may overlap.
-
-        Returns
-        -------
-        list of list of str
-        """
-        return [[self.given[at] for at in group] for group in self.standing.groups]
+    def compared(self) -> tuple[str, ...]:
+        """The models in the order in which they were given."""
+        return self.given
 
     def columns(self) -> dict[str, list[Any]]:
         """The rows of `to_frame`, column by column.
