@@ -26,7 +26,7 @@ def inclusion_probabilities(score: Floats, count: int, floor: float, may: Bools)
         return np.ones(len(score))
     total = float(score[may].sum())
     flat = np.full(len(score), 1.0 / n_open)
-    wanted = flat if not total > 0.0 else floor * flat + (1.0 - floor) * np.maximum(score, 0.0) / total
+    wanted = flat if not total > 0.0 else floor * flat + (1.0 - floor) * (np.maximum(score, 0.0) / total)
     sure = np.zeros(len(score), bool)
     for _ in range(n_open):
         factor = (count - int((sure & may).sum())) / float(wanted[may & ~sure].sum())
