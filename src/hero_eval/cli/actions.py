@@ -122,11 +122,10 @@ def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, 
     enforce(gate, [result])
 
 
-QUANTITIES = ("prevalence", "precision", "recall", "f1", "flagged_share")
-
-
 def check_quantity(name: str) -> None:
     """E201 for a quantity of a moderation that there is not."""
+    from hero_eval.targets.moderation import QUANTITIES
+
     if name not in QUANTITIES:
         raise wrong("E201", f"--gate-on is {name!r}. Known: {', '.join(QUANTITIES)}")
 

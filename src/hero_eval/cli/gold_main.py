@@ -195,10 +195,7 @@ def _labels_per_item(reading: Counting, *, planned: bool) -> tuple[int | None, C
     rich_help_panel=_PANEL, epilog="Example:\n  hero watch --store hero-store || notify 'something changed'"
 )
 def watch(
-    question: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Rounds of this question; else the store's only one.", show_default=False),
-    ] = None,
+    question: kept.OfQuestion = None,
     level: given.Level = 0.95,
     positive: given.Positive = None,
     store: kept.StorePath = kept.DEFAULT_STORE,

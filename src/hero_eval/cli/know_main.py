@@ -41,15 +41,7 @@ def backtest(
     cluster: given.Cluster = None,
     positive: given.Positives = None,
     reading: Reading,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Rounds of this question; without it the store's only one.",
-            rich_help_panel="The store",
-            show_default=False,
-        ),
-    ] = None,
+    question: kept.OfQuestion = None,
     from_model: kept.FromModels = None,
     since: kept.Since = None,
     before: kept.Before = None,

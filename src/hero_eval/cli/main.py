@@ -352,15 +352,7 @@ def labelers(
     over_time: Annotated[bool, typer.Option("--over-time", help="Each round by itself, and who drifts.")] = False,
     cost: Prices = None,
     judges: Judges = None,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Rounds of this question; without it the store's only one.",
-            rich_help_panel="The store",
-            show_default=False,
-        ),
-    ] = None,
+    question: kept.OfQuestion = None,
     from_model: kept.FromModels = None,
     since: kept.Since = None,
     before: kept.Before = None,

@@ -53,6 +53,16 @@ FromQuestion = Annotated[
         show_default=False,
     ),
 ]
+OfQuestion = Annotated[
+    str | None,
+    typer.Option(
+        "--question",
+        metavar="NAME",
+        help="Rounds of this question; without it the store's only one.",
+        rich_help_panel=_STORE,
+        show_default=False,
+    ),
+]
 FromModels = Annotated[
     list[str] | None,
     typer.Option(

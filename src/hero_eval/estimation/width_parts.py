@@ -81,8 +81,10 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     parts = []
     for source, variance in sorted(found.items(), key=lambda pair: -pair[1]):
         name, meaning, remedy = APART if source == "history" and "covariates" in found else SOURCES[source]
-        if source == "current" and not (result.n_gold and not result.n_gold_current):
-            remedy = OWN_GOLD if result.n_gold_current else NO_GOLD
+        if source == "current" and result.n_gold_current:
+            remedy = OWN_GOLD
+        elif source == "current" and not result.n_gold:
+            remedy = NO_GOLD
         share = variance / total
         parts.append(WidthPart(source, name, meaning, share, math.sqrt(max(1.0 - share, 0.0)), remedy))
     return tuple(parts)

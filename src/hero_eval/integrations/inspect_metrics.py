@@ -10,6 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from hero_eval.errors import wrong
 from hero_eval.estimate import Estimate
 from hero_eval.estimation.options import PastRounds
@@ -113,9 +115,7 @@ def hero_rate(history: PastRounds, *, labeler: str, **options: Any) -> Any:
             rows = [(str(one.sample_id), f"{grade(one.score.value):g}") for one in scores]
             items, labels = zip(*rows, strict=True)
             table = {"item": list(items), "labeler": [labeler] * len(items), "label": list(labels)}
-            estimate = estimate_rate(
-                Round(need("pyarrow", "inspect", _WHAT).table(table), positive="1"), history, **options
-            )
+            estimate = estimate_rate(Round(pa.table(table), positive="1"), history, **options)
             low, high = estimate.interval()
             return {"rate": float(estimate.value), "low": float(low), "high": float(high)}
 

@@ -32,6 +32,8 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.read import RoundLike
 
+QUANTITIES = ("prevalence", "precision", "recall", "f1", "flagged_share")
+
 
 @dataclass(frozen=True, eq=False)
 class Moderation(Displayed, Mapping[str, Estimate]):
@@ -57,19 +59,17 @@ class Moderation(Displayed, Mapping[str, Estimate]):
     f1: Estimate
     flagged_share: Estimate
 
-    _names = ("prevalence", "precision", "recall", "f1", "flagged_share")
-
     def __getitem__(self, name: str) -> Estimate:
-        if name not in self._names:
+        if name not in QUANTITIES:
             raise KeyError(name)
         one: Estimate = getattr(self, name)
         return one
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(QUANTITIES)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(QUANTITIES)
 
     @property
     def method(self) -> str:
