@@ -1,12 +1,15 @@
 """Real models ranked by judges' labels: how near is the ranking to that of gold, and do ranges of ranks hold it?
 
-    HERO_DATA=... python benchmarks/ranking.py [--draws 2] [--rate 0.1] [--methods default hero1 majority]
+    HERO_DATA=... python benchmarks/ranking.py [--draws 2] [--rate 0.1] [--methods default hero1 majority] [--own-gold]
 
 tqa v2's eight models, with the rounds of tqa v1 as history, and ImagenHub's models within a task, with the other tasks
 as history; past rounds show a random tenth of their gold. Rankings: `default` (hero.rank without a method), `hero1`,
 `majority` (hero.rank by majority vote), and `votes`: labels of the same prompt and judge for two models made into votes
 (the one with the higher label wins, equal ones tie), ranked by plain Bradley-Terry. Kendall's tau is with the order of
 the rounds' gold means; a range of ranks holds where it has the rank by gold, and models of equal gold share theirs.
+
+With `--own-gold` there is no history, and the models show a random tenth of their own gold; `balanced` takes each
+model's gold for itself alone, `default` lets it count for the others, too.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import hero_eval as hero
 from hero_eval.round import Round
 
 SEED = 31
-RANKINGS = ("default", "hero1", "majority", "votes")
+RANKINGS = ("default", "hero1", "majority", "votes", "balanced")
 Floats = NDArray[np.float64]
 Found = tuple[Floats, NDArray[Any], NDArray[Any]]
 
@@ -36,19 +39,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--rate", type=float, default=0.1)
-    parser.add_argument("--methods", nargs="+", default=list(RANKINGS), choices=RANKINGS)
+    parser.add_argument("--methods", nargs="+", choices=RANKINGS)
+    parser.add_argument("--own-gold", action="store_true")
     parser.add_argument("--settings", nargs="+", default=["tqa v2", "imagenhub SC", "imagenhub PQ"])
     asked = parser.parse_args()
+    methods = asked.methods or (("default", "balanced") if asked.own_gold else RANKINGS[:-1])
     warnings.simplefilter("ignore")
     print("setting       ranking   rankings  models  Kendall's tau  ranks held  all held  ranks in a range")
     for setting in asked.settings:
-        rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in asked.methods}
+        rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in methods}
         for draw in range(asked.draws):
             rng = np.random.default_rng([SEED, draw])
             for currents, past in rankings(setting):
-                history = [part.history(rng, asked.rate) for part in past]
-                for name in asked.methods:
-                    found = ranked(name, currents, history)
+                history = [] if asked.own_gold else [part.history(rng, asked.rate) for part in past]
+                golden = {part.name: part.history(rng, asked.rate) for part in currents if asked.own_gold}
+                for name in methods:
+                    found = ranked(name, currents, history, golden)
                     if found is not None:
                         rows[name].append(judged(found, np.array([part.truth for part in currents])))
         for name, of in rows.items():
@@ -65,13 +71,16 @@ def rankings(setting: str) -> Iterator[tuple[list[Part], list[Part]]]:
     if setting == "tqa v2":
         yield parts, [part.on_prompts() for part in parts_of("tqa v1", find_data())]
         return
+    if setting == "tqa v1":  # with its own gold alone
+        yield parts, []
+        return
     for pool in pools:
         inside = [part for part in parts if part.pool == pool]
         if len(inside) >= 3:
             yield inside, [part for part in parts if part.pool != pool]
 
 
-def ranked(name: str, currents: Sequence[Part], history: list[Round]) -> Found | None:
+def ranked(name: str, currents: Sequence[Part], history: list[Round], golden: dict[str, Round]) -> Found | None:
     """Values, and the best and worst rank, of each model; None where the data do not support an answer."""
     try:
         if name == "votes":
@@ -79,7 +88,7 @@ def ranked(name: str, currents: Sequence[Part], history: list[Round]) -> Found |
             place = [board.models.index(part.name) for part in currents]
             return board.strengths[place], board.standing.low[place], board.standing.high[place]
         method = {"default": None, "majority": "majority_vote"}.get(name, name)
-        found = hero.rank({part.name: part.current() for part in currents}, history, method=method)
+        found = hero.rank(golden or {part.name: part.current() for part in currents}, history or None, method=method)
     except hero.HeroError as error:
         if error.exit_code != 3:
             raise

@@ -86,6 +86,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F510": ("note", "the next golds are drawn at random"),
     "F513": ("note", "the interval was looked at before"),
     "F514": ("note", "the interval holds at every look"),
+    "F540": ("note", "models whose gold counts for each other"),
     "F520": ("note", "what holds together in a ranking"),
     "F521": ("warning", "no gold shows how the labelers of votes err"),
     "F522": ("warning", "few votes, so that strengths were drawn together"),

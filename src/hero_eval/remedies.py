@@ -177,6 +177,7 @@ FINDINGS: Mapping[str, str] = {
     "F510": "Nothing: answer these; the next draw knows more. A history with gold would say more from the start.",
     "F513": "Nothing, if nobody would have stopped earlier; else ask for `interval='anytime'` (`--interval anytime`).",
     "F514": "Nothing; leave `interval` out if this is the only look.",
+    "F540": "Nothing; name a method to have every model judged by history and its own gold alone.",
     "F520": "Nothing; read these intervals as a set.",
     "F521": "Have an expert vote on a random part of the pairs, as a column `gold`, or give past rounds with gold.",
     "F522": "Have more votes on these models; until then read their strengths as rough.",

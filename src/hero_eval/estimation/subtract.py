@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -37,25 +38,65 @@ TOGETHER = 0.5
 
 def difference_of(analysis: Analysis, positive: object = None) -> Estimate:
     """The first current round's rate minus the second's. The two are in `.distribution` as 'a' and 'b'."""
-    return Differences(analysis, positive).between(0, 1)
+    return Differences.of(analysis, positive).between(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class AnalyzedRound:
+    """A current round: the analysis that has it, and where."""
+
+    analysis: Analysis
+    at: int
+
+    @property
+    def fit(self) -> Fit:
+        return self.analysis.fits[self.at]
+
+    @property
+    def current(self) -> Current:
+        return self.analysis.question.currents[self.at]
+
+    @property
+    def past(self) -> tuple[Round, ...]:
+        reliability = self.analysis.question.reliability
+        return () if reliability is None else reliability.rounds
 
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """All differences between the current rounds' rates, with what they share worked out once."""
+    """All differences between the current rounds' rates, with what they share worked out once.
 
-    analysis: Analysis
+    `peers`: every round has an analysis of its own, in which the others are the last of its past rounds.
+    """
+
+    rounds: tuple[AnalyzedRound, ...]
     positive: object = None
+    peers: bool = False
+
+    @classmethod
+    def of(cls, analysis: Analysis, positive: object = None) -> Self:
+        """Of rounds that are all current in one analysis."""
+        places = range(len(analysis.question.currents))
+        return cls(tuple(AnalyzedRound(analysis, at) for at in places), positive)
 
     @cached_property
     def rates(self) -> tuple[Estimate, ...]:
         """The headline of every current round."""
-        places = range(len(self.analysis.question.currents))
-        return tuple(headline(self.analysis, at, self.positive) for at in places)
+        return tuple(headline(one.analysis, one.at, self.positive) for one in self.rounds)
 
     @cached_property
     def drifts(self) -> DriftParts:
-        return DriftParts(self.analysis.question, self.analysis.fits)
+        return DriftParts(self.rounds, self.peers)
+
+    @property
+    def question(self) -> Question:
+        """What all have in common is in the first."""
+        return self.rounds[0].analysis.question
+
+    @cached_property
+    def df(self) -> float:
+        """Of the intervals of all: those of the round that has least behind it."""
+        return min(one.analysis.question.df for one in self.rounds)
 
     def between(self, i: int, j: int) -> Estimate:
         """The rate of the current round at `i` minus that of the one at `j`."""
@@ -63,9 +104,9 @@ class Differences:
 
 
 def _difference(differences: Differences, at: tuple[int, int]) -> Estimate:
-    analysis, positive = differences.analysis, differences.positive
-    question, fits = analysis.question, [analysis.fits[place] for place in at]
-    currents = [question.currents[place] for place in at]
+    rounds, positive = [differences.rounds[place] for place in at], differences.positive
+    analysis, question = rounds[0].analysis, rounds[0].analysis.question
+    fits, currents = [one.fit for one in rounds], [one.current for one in rounds]
     one, other = (differences.rates[place] for place in at)
     kind, remark = interval_kind(question, fits, currents, linear=False)
     value, influence = one.value - other.value, one.influence - other.influence
@@ -101,8 +142,8 @@ def _difference(differences: Differences, at: tuple[int, int]) -> Estimate:
         difference = replace(difference, curve=longer)
     worst = next((fit.report for fit in fits if fit.report is not None and not fit.report.converged), fits[0].report)
     sides = [
-        replace(analysis.round_items(at), factor=factor, marks={"side": name})
-        for at, (name, factor) in enumerate((("a", 1.0), ("b", -1.0)))
+        replace(side.analysis.round_items(side.at), factor=factor, marks={"side": name})
+        for side, (name, factor) in zip(rounds, (("a", 1.0), ("b", -1.0)), strict=True)
     ]
     items = analysis.items_of(contrast, sides)
     return replace(difference, em=worst, distribution={"a": one, "b": other}, item_results=items)
@@ -112,23 +153,24 @@ def _difference(differences: Differences, at: tuple[int, int]) -> Estimate:
 class DriftParts:
     """What drift leaves open of differences of current rounds, by a method that allows for drift."""
 
-    question: Question
-    fits: Sequence[Fit]
+    rounds: Sequence[AnalyzedRound]
+    peers: bool = False
     _sides: dict[tuple[int, bool], Side] = field(default_factory=dict)
 
     @cached_property
     def batches(self) -> Ints:
-        """Of the past rounds, and then of the current ones."""
-        return batch_numbers([*self._past, *(current.round for current in self.question.currents)])
+        """Of the past rounds that all have, and then of the current ones."""
+        return batch_numbers([*self._shared_past, *(one.current.round for one in self.rounds)])
 
     def into(self, influence: Influence, along: Floats, i: int, j: int) -> Influence:
         """The influences with one part for all drift, in the place of one for each round's."""
-        betweens = [self.fits[at].between for at in (i, j)]
+        betweens = [self.rounds[at].fit.between for at in (i, j)]
         moves = [one.covariance_without_drift() for one in betweens if one is not None]
         together = self._together(i, j)
         variance = float(sum(along @ one @ along for one in moves))
         sides = self.side(i, together), self.side(j, together)
-        variance += pair_variance(*sides, along, together and not self._shown_before(i))
+        own = pair_variance(*sides, along, together and not self._shown_before(i))
+        variance += own * self._returned(i) * self._returned(j)
         items = [part for part in influence.parts if part.source != "rounds"]
         return Influence(
             (*items, Part("rounds", np.array([math.sqrt(max(variance, 0.0))]), np.array(["pair"], object)))
@@ -146,33 +188,47 @@ class DriftParts:
         return [Finding("F316", message, {"drift_sd": drift.own.size, "pairs": drift.n_pairs})]
 
     @property
-    def _past(self) -> tuple[Round, ...]:
-        return () if self.question.reliability is None else self.question.reliability.rounds
+    def _shared_past(self) -> tuple[Round, ...]:
+        past = self.rounds[0].past
+        return past[: len(past) - len(self.rounds) + 1] if self.peers else past
+
+    def _returned(self, i: int) -> float:
+        """By how much more two peers' drifts part them: what raises one is a part of what the other is lowered by."""
+        n_golden = sum(one.n_gold > 0 for one in self.rounds[i].past)
+        return 1.0 + 1.0 / n_golden if self.peers and n_golden else 1.0
 
     def _together(self, i: int, j: int) -> bool:
-        here = self.batches[len(self._past) :]
+        here = self.batches[len(self._shared_past) :]
         return bool(here[i] == here[j])
+
+    def _past_batches(self, i: int) -> Ints:
+        """Those of the past rounds of the round at `i`."""
+        n_past = len(self._shared_past)
+        others: Ints = np.delete(self.batches[n_past:], i) if self.peers else self.batches[:0]
+        return np.concatenate([self.batches[:n_past], others])
 
     def _shown_before(self, i: int) -> bool:
         """Whether a past round with gold was labeled together with this one, so that what they share is in the fit."""
-        batch = self.batches[len(self._past) + i]
-        return any(one.n_gold > 0 and at == batch for one, at in zip(self._past, self.batches, strict=False))
+        batch = self.batches[len(self._shared_past) + i]
+        past = zip(self.rounds[i].past, self._past_batches(i), strict=True)
+        return any(one.n_gold > 0 and at == batch for one, at in past)
 
     def side(self, i: int, together: bool) -> Side:
         """How far the round at `i` may drift beside another that was labeled together with it, or was not."""
         if (i, together) not in self._sides:
-            self._sides[i, together] = self._learned(self.fits[i], together)
+            self._sides[i, together] = self._learned(i, together)
         return self._sides[i, together]
 
-    def _learned(self, fit: Fit, together: bool) -> Side:
+    def _learned(self, i: int, together: bool) -> Side:
+        fit = self.rounds[i].fit
         between, levels = fit.between, fit.levels
         if between is None or levels is None:
-            n_free = len(self.question.classes) - 1
+            n_free = len(fit.rates) - 1
             return Side(np.zeros((n_free, n_free)), SharedDrift(no_drift(0), no_drift(0), True, 0))
         drift = between.drift
         if not drift.is_present or not together:
             return Side(between.slopes(), SharedDrift(drift, no_drift(drift.n_rounds), True, 0))
-        shared = learn_shared_drift(past_shares(levels), self.batches[: len(self._past)], drift)
+        shared = learn_shared_drift(past_shares(levels), self._past_batches(i), drift)
         has_gold = not fit.over_both and bool((levels.rows.known & levels.rows.is_current).any())
         information = gold_shift(levels, drift.size)[1] if has_gold and shared.known else 0.0
         return Side(between.slopes(), shared, information)

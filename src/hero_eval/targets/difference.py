@@ -139,24 +139,38 @@ def kept_apart(sides: tuple[Round, ...], history: PastRounds) -> tuple[tuple[Rou
 
     Their gold then counts in history alone.
     """
-    whom = "the two" if len(sides) == 2 else f"the {len(sides)}"
-    past = () if history is None else history_rounds(history)
-    inside = [one for one in past if any(side.holds_same_as(one) for side in sides)]
-    if not inside:
+    others, left_out = without_sides(sides, history)
+    if not left_out:
         return sides, history, []
-    names, data = name_some([one.name for one in inside]), {"rounds": [one.name for one in inside]}
-    others = tuple(one for one in past if not any(one is other for other in inside))
     if any(one.n_gold for one in others):
-        message = f"of the rounds in history {names} is one of {whom} that are compared, and was left out of it"
-        return sides, others, [Finding("F113", message, data, "Nothing; leave it out yourself to hear no more of it.")]
+        return sides, others, left_out
+    past = () if history is None else history_rounds(history)
+    inside = [one for one in past if not any(one is other for other in others)]
+    names, data = name_some([one.name for one in inside]), {"rounds": [one.name for one in inside]}
     golden = [one for one in inside if one.n_gold]
     if golden and len(golden) < len(inside):  # one without gold would be nothing but its own history
         history = tuple(one for one in past if not any(one is other for other in inside) or one.n_gold)
         names, data = name_some([one.name for one in golden]), {"rounds": [one.name for one in golden]}
-    message = f"of the rounds in history only {names} has gold, and is one of {whom} that are compared"
+    message = f"of the rounds in history only {names} has gold, and is one of {_count(sides)} that are compared"
     remark = Finding("F114", message, data, "Add gold to another past round.", doubts=False)
     blind = tuple(side.without_gold() if any(side.holds_same_as(one) for one in inside) else side for side in sides)
     return blind, history, [remark]
+
+
+def without_sides(sides: Sequence[Round], history: PastRounds) -> tuple[tuple[Round, ...], list[Finding]]:
+    """The past rounds that are none of those compared, and a remark where some were left out."""
+    past = () if history is None else history_rounds(history)
+    others = tuple(one for one in past if not any(side.holds_same_as(one) for side in sides))
+    inside = [one.name for one in past if not any(one is other for other in others)]
+    if not inside:
+        return others, []
+    message = f"of the rounds in history {name_some(inside)} is one of {_count(sides)} that are compared, and was left"
+    action = "Nothing; leave it out yourself to hear no more of it."
+    return others, [Finding("F113", f"{message} out of it", {"rounds": inside}, action)]
+
+
+def _count(sides: Sequence[Round]) -> str:
+    return "the two" if len(sides) == 2 else f"the {len(sides)}"
 
 
 def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:

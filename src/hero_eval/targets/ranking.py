@@ -19,9 +19,10 @@ from hero_eval.estimate import SCHEMA_VERSION, Estimate, Source, number
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.curves import Mirrored
 from hero_eval.estimation.options import HistoryLike, Options, as_history, as_round
+from hero_eval.estimation.peers import analyze_peers, are_peers
 from hero_eval.estimation.select_pairs import best_by_pairs
 from hero_eval.estimation.standing import Standing, check_standing, standing_of, t_of_confidence
-from hero_eval.estimation.subtract import Differences
+from hero_eval.estimation.subtract import AnalyzedRound, Differences
 from hero_eval.findings import Finding, unique
 from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
@@ -29,7 +30,7 @@ from hero_eval.model.simultaneous import critical_of, nearest_covariance, t_abov
 from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
-from hero_eval.targets.difference import kept_apart
+from hero_eval.targets.difference import kept_apart, without_sides
 from hero_eval.targets.ranked_models import RankedModels
 
 
@@ -85,8 +86,8 @@ class Ranking(RankedModels, Displayed, Framed, Mapping[str, Estimate]):
 
     @property
     def method(self) -> str:
-        """The method that was used."""
-        return next(iter(self.estimates.values())).method
+        """The method that was used; several where one does not do for all models."""
+        return ", ".join(dict.fromkeys(one.method for one in self.estimates.values()))
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -334,12 +335,18 @@ def rank(
     given = list(rounds.values()) if isinstance(rounds, Mapping) else rounds if isinstance(rounds, list | tuple) else ()
     history = as_history(history, *given)
     names, taken = named_rounds(rounds)
-    sides, history, remarks = kept_apart(taken, history)
-    if any(one.code == "F114" for one in remarks) and options.cluster is None:
-        options = replace(options, cluster="item")  # an item that counts on several sides counts once in the error
-    analysis = ask(sides, history, options, best=partial(best_by_pairs, positive=positive))
-    differences = Differences(analysis, positive)
-    source = Source(taken, analysis.question.reliability or history)
+    select = partial(best_by_pairs, positive=positive)
+    if are_peers(taken, history, options):
+        past, remarks = without_sides(taken, history)
+        analyses = analyze_peers(taken, past, options, select)
+        differences = Differences(tuple(AnalyzedRound(one, 0) for one in analyses), positive, peers=True)
+    else:
+        sides, history, remarks = kept_apart(taken, history)
+        if any(one.code == "F114" for one in remarks) and options.cluster is None:
+            options = replace(options, cluster="item")  # an item that counts on several sides counts once in the error
+        analysis = ask(sides, history, options, best=select)
+        history, differences = analysis.question.reliability or history, Differences.of(analysis, positive)
+    source = Source(taken, history)
     found = _ranked(names, differences, best, correction)
     told = partial(_with_remarks, remarks=remarks)
     estimates = {of: replace(one, source=source, findings=told(one.findings)) for of, one in found.estimates.items()}
@@ -373,16 +380,18 @@ def named_rounds(rounds: Sequence[RoundLike] | Mapping[str, RoundLike]) -> tuple
 
 
 def _ranked(names: tuple[str, ...], differences: Differences, best: str, correction: str) -> Ranking:
-    question, rates = differences.analysis.question, differences.rates
+    question, rates, df = differences.question, differences.rates, differences.df
+    if differences.peers:
+        rates = _as_currents(rates, differences)
     level, n = question.options.level, len(names)
     made = {(i, j): differences.between(i, j) for i, j in combinations(range(n), 2)}
     variances, t = np.zeros((n, n)), np.zeros((n, n))
     for (i, j), one in made.items():
         variances[i, j] = variances[j, i] = one.std_error**2
-        t[i, j] = t_of_confidence(one.probability_below(0.0), question.df)
+        t[i, j] = t_of_confidence(one.probability_below(0.0), df)
         t[j, i] = -t[i, j]
-    standing = standing_of(np.array([one.value for one in rates]), variances, t, question.df, level, correction, best)
-    each = _rates_level(rates, variances, question.df, level)
+    standing = standing_of(np.array([one.value for one in rates]), variances, t, df, level, correction, best)
+    each = _rates_level(rates, variances, df, level)
     order = [int(at) for at in standing.order]
     estimates = {names[at]: replace(rates[at], level=each) for at in order}
     pairs = {}
@@ -397,6 +406,20 @@ def _ranked(names: tuple[str, ...], differences: Differences, best: str, correct
     remark = Finding("F520", message, {"models": n, "pairs": len(made), "level": level})
     findings = unique([*found, *([remark] if n > 2 else [])])
     return Ranking(estimates, pairs, standing, names, level, best, correction, findings)
+
+
+def _as_currents(rates: Sequence[Estimate], differences: Differences) -> tuple[Estimate, ...]:
+    """Peers are history to each other, but all are current rounds: so their gold is counted, and their notes told."""
+    currents = [one.current.round for one in differences.rounds]
+    n_own, past = sum(one.n_gold for one in currents), tuple(f"history {one.name!r}: " for one in currents)
+    return tuple(
+        replace(
+            one,
+            n_gold_current=n_own,
+            findings=tuple(finding for finding in one.findings if not finding.fact.startswith(past)),
+        )
+        for one in rates
+    )
 
 
 def _of_models(names: Sequence[str], rates: Sequence[Estimate]) -> list[Finding]:
