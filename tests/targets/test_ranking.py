@@ -383,7 +383,7 @@ def drifting_models(seed: int, drift: float, n_models: int = 5) -> tuple[dict[st
 
 @pytest.mark.slow
 def test_the_gold_of_each_model_counts_for_the_others() -> None:
-    """A first leaderboard has no history: each model's few golds alone would leave ranks open that all together tell."""
+    """A first leaderboard has no history: each model's few golds would leave ranks open that all of them tell."""
     rounds, _ = drifting_models(3, 0.0)
     found, alone = hero.rank(rounds), hero.rank(rounds, method="balanced")
     assert found.method == "hero3"
