@@ -265,7 +265,8 @@ def score_logs(scores: np.ndarray, correlation: float) -> np.ndarray:
     n_judges = len(SLOPES)
     precision = np.linalg.inv((1 - correlation) * np.eye(n_judges) + correlation)
     gap = scores[:, None] - LEVELS[:, None] * np.array(SLOPES)
-    return -0.5 * ((gap @ precision) * gap).sum(axis=2)
+    out: np.ndarray = -0.5 * ((gap @ precision) * gap).sum(axis=2)
+    return out
 
 
 def bin_logs(scores: np.ndarray, cuts: np.ndarray, correlation: float) -> np.ndarray:
@@ -292,7 +293,8 @@ def ideal_rate(world: World, logs: Sequence[np.ndarray]) -> float:
 
     def against(at: np.ndarray) -> float:
         positive = np.clip(shares @ stats.norm.cdf((LEVELS - at[0]) * np.exp(at[1])), 1e-12, 1 - 1e-12)
-        return -np.log(np.where(gold == 1, positive, 1 - positive)).sum() + 0.5 * (at[1] - np.log(2.0)) ** 2
+        fits = float(np.log(np.where(gold == 1, positive, 1 - positive)).sum())
+        return 0.5 * float(at[1] - np.log(2.0)) ** 2 - fits
 
     place, steep = optimize.minimize(against, [0.0, np.log(2.0)], method="Nelder-Mead").x
     return float((posts[-1] @ stats.norm.cdf((LEVELS - place) * np.exp(steep))).mean())
@@ -302,14 +304,16 @@ def level_shares(logs: np.ndarray) -> np.ndarray:
     """(n, G): the posterior of every item's level, the round's mean level by its labels."""
 
     def joint(mean: float) -> np.ndarray:
-        return logs + stats.norm.logpdf(LEVELS, mean, 1.0)
+        out: np.ndarray = logs + stats.norm.logpdf(LEVELS, mean, 1.0)
+        return out
 
     def against(mean: float) -> float:
         return -float(np.logaddexp.reduce(joint(mean), axis=1).sum()) + 0.5 * (mean / 0.4) ** 2
 
     mean = float(optimize.minimize_scalar(against, bounds=(-2.0, 2.0), method="bounded").x)
     found = np.exp(joint(mean) - joint(mean).max(axis=1, keepdims=True))
-    return found / found.sum(axis=1, keepdims=True)
+    shares: np.ndarray = found / found.sum(axis=1, keepdims=True)
+    return shares
 
 
 if __name__ == "__main__":
