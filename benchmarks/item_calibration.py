@@ -8,6 +8,10 @@ error (ten bins of equal width), what chance alone would make of it, the Brier s
 without any label. Wanted: an expected calibration error of at most .05 where the interval of the rate covers. Of one
 round it is told as the mean over rounds; pooled, all rounds' items are one heap, which forgives what differs between
 rounds. `--scores` takes imagenhub's raw scores instead of thresholds.
+
+No round's error can be below the distance of its items' mean from the share of gold, which is the error of the rate
+(`floor`): gaps of bins add up to at least that. What the items themselves add is seen once all their logits are moved
+by the same, until their mean is the share of gold (`rate right`).
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from scores import raw_scores
 
 import hero_eval as hero
 from hero_eval.model.calibration import Calibrated, calibration
+from hero_eval.model.hero3.class_split import shift_to
+from hero_eval.model.hero3.drift import shift_logits
 from hero_eval.round import Round
 
 RATE = 0.10
@@ -40,6 +46,16 @@ class Heard:
     @property
     def measured(self) -> Calibrated:
         return calibration(self.chance, self.gold)
+
+    @property
+    def floor(self) -> float:
+        return abs(float(self.chance[:, 1].mean() - self.gold.mean()))
+
+    def rate_right(self) -> np.ndarray:
+        """The items' probabilities with all logits moved so that their mean is the share of gold."""
+        share = float(np.clip(self.gold.mean(), 1e-3, 1 - 1e-3))
+        held = np.clip(self.chance, 1e-9, 1.0)
+        return shift_logits(held, shift_to(held, np.ones(len(held)), np.array([1 - share, share])))
 
 
 def main() -> None:
@@ -93,9 +109,14 @@ def tell(what: str, heard: list[Heard]) -> None:
             continue
         each = [one.measured for one in some]
         pooled = calibration(np.concatenate([one.chance for one in some]), np.concatenate([one.gold for one in some]))
+        right = [one.rate_right() for one in some]
+        moved = [calibration(chance, one.gold).error for chance, one in zip(right, some, strict=True)]
+        together = calibration(np.concatenate(right), np.concatenate([one.gold for one in some]))
         print(
             f"  {name}: ECE pooled {pooled.error:.3f}, of a round {np.mean([one.error for one in each]):.3f} (by "
-            f"chance {np.mean([one.error_by_chance for one in each]):.3f}); Brier {pooled.brier:.3f}, without labels "
+            f"chance {np.mean([one.error_by_chance for one in each]):.3f}, floor "
+            f"{np.mean([one.floor for one in some]):.3f}); rate right: pooled {together.error:.3f}, of a round "
+            f"{np.mean(moved):.3f}; Brier {pooled.brier:.3f}, without labels "
             f"{np.mean([one.brier_of_mean for one in each]):.3f}",
             flush=True,
         )

@@ -2,7 +2,7 @@
 
     python benchmarks/plan.py [--draws 200] [--golds 10,60,200]          24 simulated settings
     python benchmarks/plan.py --power [--draws 400]                      chance to see a difference
-    HERO_DATA=... python benchmarks/plan.py --real [--draws 1]           public rounds, 10% and 30% of their gold
+    HERO_DATA=... python benchmarks/plan.py --real [--draws 1] [--only PQ]   public rounds, 10% and 30% of their gold
 
 Simulated: three past rounds of 200 items with 40 golds each, a current one of 250, five labelers who err each by itself
 or together (latent correlation .5), rounds that drift (all labelers' logits shift by a normal of .5) or not; 10, 60 and
@@ -44,12 +44,13 @@ def main() -> None:
     parser.add_argument("--golds", default="10,60,200")
     parser.add_argument("--power", action="store_true")
     parser.add_argument("--real", action="store_true")
+    parser.add_argument("--only", default="", help="real settings whose name has this in it")
     asked = parser.parse_args()
     started = time.process_time()
     if asked.power:
         powers(asked.draws)
     elif asked.real:
-        real(asked.draws)
+        real(asked.draws, asked.only)
     else:
         simulated(asked.draws, [int(one) for one in asked.golds.split(",")])
     print(f"{time.process_time() - started:.0f} s of processor time", file=sys.stderr)
@@ -163,12 +164,13 @@ def answered(rng: Any, n: int, labelers: int, rate: float, name: str) -> tuple[A
 # ------------------------------------------------------------------------------------------------ real rounds
 
 
-def real(draws: int) -> None:
-    """Predicted against realized width after 10% and 30% of current gold."""
+def real(draws: int, only: str) -> None:
+    """Predicted against realized width after 10% and 30% of current gold; ratios, and the ratio of the means."""
     ratios: dict[float, list[float]] = {0.1: [], 0.3: []}
-    for setting in SETTINGS:
+    for setting in [name for name in SETTINGS if only in name]:
         parts = parts_of(setting, find_data())
         own: dict[float, list[float]] = {0.1: [], 0.3: []}
+        widths: dict[float, list[tuple[float, float]]] = {0.1: [], 0.3: []}
         for draw, (number, part) in product(range(draws), enumerate(parts)):
             rng = np.random.default_rng([SEED, SETTINGS.index(setting), number, draw])
             past = [one.history(rng, 0.1) for one in parts if one.pool == part.pool and one.name != part.name]
@@ -181,12 +183,15 @@ def real(draws: int) -> None:
                 count = round(share * part.gold.num_rows)
                 shown = part.gold.take(pa.array(rng.choice(part.gold.num_rows, count, replace=False)))
                 now = Round(part.labels, shown, classes=["0", "1"], name=part.name)
-                own[share].append(outcome.width(More(gold=count)) / foreseen(now, learned).width())
+                then, seen = outcome.width(More(gold=count)), foreseen(now, learned).width()
+                own[share].append(then / seen)
+                widths[share].append((then, seen))
         for share, found in own.items():
             ratios[share] += found
+            then, seen = np.mean(widths[share], axis=0)
             print(
                 f"{setting:14s} +{share:.0%} gold: predicted over realized {np.mean(found):.3f} "
-                f"(sd {np.std(found):.3f}, {len(found)} rounds)",
+                f"(sd {np.std(found):.3f}, {len(found)} rounds), of the mean widths {then / seen:.3f}",
                 flush=True,
             )
     for share, found in ratios.items():

@@ -1,7 +1,8 @@
 """Scores instead of thresholds: what labels that are numbers tell, on real rounds and in a simulation.
 
     HERO_DATA=... python benchmarks/scores.py [--draws 10] [--settings SC PQ]
-    python benchmarks/scores.py --simulate [--draws 100] [--correlations 0 .5] [--gold .05 .10]
+    python benchmarks/scores.py --simulate [--draws 100] [--correlations 0 .5] [--gold .05 .10] [--drifts 0 .3]
+    python benchmarks/scores.py --ideal [--draws 100] [--correlations 0 .5] [--gold .05 .10]
 
 Real rounds: imagenhub's judges give 0 to 10. Every round in turn is current with its gold hidden, the past rounds of
 its task show a tenth of theirs, drawn as in `real_rounds.py`; hero3 from the raw scores is held against hero3 from the
@@ -12,7 +13,13 @@ Simulation: probit scores of four judges with slopes and scales of their own, wh
 of .05 or .10 of past items; rounds are small, so that a hundred draws of a cell take minutes. Wanted: an RMSE of at
 most .92 of the best common threshold's, cover of .93 to .97; a judge whose scores are noise changes nothing, and a
 judge who writes all scores on another scale less than a tenth of a standard error. The ratio's Monte Carlo error is by
-draws left out in turn (jackknife); the two changes are looked at in every fifth draw.
+draws left out in turn (jackknife); the two changes are looked at in every fifth draw. `--drifts` moves what all judges
+see of a round by a normal error of that standard deviation. Without any, intervals that allow for drift cover more than
+they promise: ten golds a round cannot rule it out.
+
+Ideal: the same worlds read by an estimator that knows the distribution of every judge's scores given the level, and the
+spread of levels, and learns from gold where the classes part; from the scores, from bins of them and from labels by a
+threshold. What is left of the ratio there is the least that a method can reach.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from real_rounds import LEVEL, OUTSIDE, SEED, SETTINGS
 from real_sets import Part, find_data, parts_of
+from scipy import optimize, stats
 
 import hero_eval as hero
 from hero_eval.round import Round
@@ -61,13 +69,17 @@ class Answer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--ideal", action="store_true")
     parser.add_argument("--draws", type=int)
     parser.add_argument("--settings", nargs="+", default=["SC", "PQ"])
     parser.add_argument("--correlations", type=float, nargs="+", default=[0.0, 0.5])
     parser.add_argument("--gold", type=float, nargs="+", default=[0.05, 0.10])
+    parser.add_argument("--drifts", type=float, nargs="+", default=[0.0])
     asked = parser.parse_args()
     if asked.simulate:
-        simulation(asked.draws or 100, asked.correlations, asked.gold)
+        simulation(asked.draws or 100, asked.correlations, asked.gold, asked.drifts)
+    elif asked.ideal:
+        ideal(asked.draws or 100, asked.correlations, asked.gold)
     else:
         real(asked.settings, asked.draws or 10)
 
@@ -131,14 +143,15 @@ class World:
     shown: tuple[np.ndarray, ...]
 
 
-def draw_world(rng: np.random.Generator, correlation: float, gold_rate: float) -> World:
+def draw_world(rng: np.random.Generator, correlation: float, gold_rate: float, drift: float = 0.0) -> World:
     scores, truth, shown = [], [], []
     for size in (*(N_ITEMS,) * N_PAST, N_CURRENT):
         level = rng.normal(rng.normal(0.0, 0.4), 1.0, size)
         truth.append((level + rng.normal(0.0, 0.5, size) > 0).astype(int))
         shared = rng.normal(size=size)[:, None]
         noise = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(size=(size, len(SLOPES)))
-        scores.append(level[:, None] * np.array(SLOPES) + noise)
+        seen = level if drift == 0.0 else level + rng.normal(0.0, drift)
+        scores.append(seen[:, None] * np.array(SLOPES) + noise)
         shown.append(rng.random(size) < gold_rate)
     return World(tuple(scores), tuple(truth), tuple(shown))
 
@@ -167,20 +180,16 @@ def ask(world: World, matrices: Sequence[np.ndarray], kind: str = "score") -> he
     return hero.estimate_rate(current, past, method="hero3")
 
 
-def simulation(draws: int, correlations: Sequence[float], golds: Sequence[float]) -> None:
-    for correlation, rate in product(correlations, golds):
-        table = np.array(
-            [
-                one_draw(np.random.default_rng([SEED, draw]), correlation, rate, changed=draw % CHANGED_EVERY == 0)
-                for draw in range(draws)
-            ]
-        )
+def simulation(draws: int, correlations: Sequence[float], golds: Sequence[float], drifts: Sequence[float]) -> None:
+    for drift, correlation, rate in product(drifts, correlations, golds):
+        worlds = [draw_world(np.random.default_rng([SEED, draw]), correlation, rate, drift) for draw in range(draws)]
+        table = np.array([one_draw(world, changed=draw % CHANGED_EVERY == 0) for draw, world in enumerate(worlds)])
         squares = table[:, : 1 + len(THRESHOLDS)] ** 2
         ratio, error = jackknifed(squares)
         rmse = np.sqrt(squares.mean(axis=0))
         cover, noise, distorted = table[:, -3:].T
         print(
-            f"correlation {correlation}, gold {rate}, {draws} draws: RMSE {rmse[0]:.4f}, best threshold "
+            f"drift {drift}, correlation {correlation}, gold {rate}, {draws} draws: RMSE {rmse[0]:.4f}, best threshold "
             f"{rmse[1:].min():.4f}, ratio {ratio:.3f} ± {error:.3f}; covers {cover.mean():.3f} ± "
             f"{np.sqrt(0.95 * 0.05 / draws):.3f}; with a judge of noise the estimate moves by {np.nanmean(noise):.2f} "
             f"standard errors, with another scale by {np.nanmax(distorted):.3f} at most",
@@ -200,9 +209,8 @@ def jackknifed(squares: np.ndarray) -> tuple[float, float]:
     return ratio(squares), float(np.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum()))
 
 
-def one_draw(rng: np.random.Generator, correlation: float, rate: float, *, changed: bool) -> list[float]:
+def one_draw(world: World, *, changed: bool) -> list[float]:
     """Errors by scores and by each threshold; covered; moves by a judge of noise and by another scale."""
-    world = draw_world(rng, correlation, rate)
     scale, place = np.array([1.0, 10.0, 0.2, 3.0]), np.array([0.0, 50.0, 1.0, -8.0])
     raw = [one * scale + place for one in world.scores]
     truth = float(world.truth[-1].mean())
@@ -215,10 +223,97 @@ def one_draw(rng: np.random.Generator, correlation: float, rate: float, *, chang
         errors.append(ask(world, [(one > cut).astype(int) for one in world.scores], "answer").value - truth)
     if not changed:
         return [*errors, float(low <= truth <= high), np.nan, np.nan]
+    rng = np.random.default_rng([SEED, len(raw), int(world.truth[-1].sum())])
     noisy = ask(world, [np.column_stack([one, rng.normal(size=len(one))]) for one in raw])
     other = [np.column_stack([np.exp(one[:, :1]), one[:, 1:]]) for one in raw]
     moves = [abs(of.value - found.value) / found.std_error for of in (noisy, ask(world, other))]
     return [*errors, float(low <= truth <= high), *moves]
+
+
+# ------------------------------------------------------------------------------------------------ ideal
+
+LEVELS = np.linspace(-5.0, 5.0, 201)
+BINS = (3, 5, 7)
+
+
+def ideal(draws: int, correlations: Sequence[float], golds: Sequence[float]) -> None:
+    for correlation, rate in product(correlations, golds):
+        worlds = [draw_world(np.random.default_rng([SEED, draw]), correlation, rate) for draw in range(draws)]
+        errors = np.array([ideal_errors(world, correlation) for world in worlds])
+        ratio, error = jackknifed(errors[:, : 1 + len(THRESHOLDS)] ** 2)
+        rmse = np.sqrt((errors**2).mean(axis=0))
+        binned = ", ".join(f"{n} bins {of:.4f}" for n, of in zip(BINS, rmse[1 + len(THRESHOLDS) :], strict=True))
+        print(
+            f"ideal, correlation {correlation}, gold {rate}, {draws} draws: RMSE {rmse[0]:.4f}, best threshold "
+            f"{rmse[1 : 1 + len(THRESHOLDS)].min():.4f}, ratio {ratio:.3f} ± {error:.3f}; {binned}",
+            flush=True,
+        )
+
+
+def ideal_errors(world: World, correlation: float) -> list[float]:
+    """By scores, by each threshold, by bins."""
+    everything, truth = np.concatenate(world.scores), float(world.truth[-1].mean())
+    logs = [[score_logs(one, correlation) for one in world.scores]]
+    cuts = [np.full((len(SLOPES), 1), np.quantile(everything, share)) for share in THRESHOLDS]
+    cuts += [np.quantile(everything, np.arange(1, n) / n, axis=0).T for n in BINS]
+    logs += [[bin_logs(one, cut, correlation) for one in world.scores] for cut in cuts]
+    return [ideal_rate(world, of) - truth for of in logs]
+
+
+def score_logs(scores: np.ndarray, correlation: float) -> np.ndarray:
+    """(n, G): the log-density of an item's scores at every level."""
+    n_judges = len(SLOPES)
+    precision = np.linalg.inv((1 - correlation) * np.eye(n_judges) + correlation)
+    gap = scores[:, None] - LEVELS[:, None] * np.array(SLOPES)
+    out: np.ndarray = -0.5 * ((gap @ precision) * gap).sum(axis=2)
+    return out
+
+
+def bin_logs(scores: np.ndarray, cuts: np.ndarray, correlation: float) -> np.ndarray:
+    """(n, G): the log-probability of the bins (between cuts (J, L-1)) of an item's scores at every level."""
+    places, weights = np.polynomial.hermite_e.hermegauss(15 if correlation else 1)
+    found = np.zeros((len(scores), len(LEVELS)))
+    for place, weight in zip(places, weights / weights.sum(), strict=True):
+        each = np.ones_like(found)
+        for judge, cut in enumerate(cuts):
+            ends = np.concatenate([[-np.inf], cut, [np.inf]])[:, None]
+            mean = SLOPES[judge] * LEVELS + np.sqrt(correlation) * place
+            below = stats.norm.cdf((ends - mean) / np.sqrt(1 - correlation))
+            each *= np.diff(below, axis=0)[np.searchsorted(cut, scores[:, judge])]
+        found += weight * each
+    return np.log(found + 1e-300)
+
+
+def ideal_rate(world: World, logs: Sequence[np.ndarray]) -> float:
+    """The mean of the class's probability, its place and steepness along the level by the gold of past rounds."""
+    posts = [level_shares(of) for of in logs]
+    past = list(zip(posts[:-1], world.truth[:-1], world.shown[:-1], strict=True))
+    shares = np.concatenate([post[seen] for post, _, seen in past])
+    gold = np.concatenate([truth[seen] for _, truth, seen in past])
+
+    def against(at: np.ndarray) -> float:
+        positive = np.clip(shares @ stats.norm.cdf((LEVELS - at[0]) * np.exp(at[1])), 1e-12, 1 - 1e-12)
+        fits = float(np.log(np.where(gold == 1, positive, 1 - positive)).sum())
+        return 0.5 * float(at[1] - np.log(2.0)) ** 2 - fits
+
+    place, steep = optimize.minimize(against, [0.0, np.log(2.0)], method="Nelder-Mead").x
+    return float((posts[-1] @ stats.norm.cdf((LEVELS - place) * np.exp(steep))).mean())
+
+
+def level_shares(logs: np.ndarray) -> np.ndarray:
+    """(n, G): the posterior of every item's level, the round's mean level by its labels."""
+
+    def joint(mean: float) -> np.ndarray:
+        out: np.ndarray = logs + stats.norm.logpdf(LEVELS, mean, 1.0)
+        return out
+
+    def against(mean: float) -> float:
+        return -float(np.logaddexp.reduce(joint(mean), axis=1).sum()) + 0.5 * (mean / 0.4) ** 2
+
+    mean = float(optimize.minimize_scalar(against, bounds=(-2.0, 2.0), method="bounded").x)
+    found = np.exp(joint(mean) - joint(mean).max(axis=1, keepdims=True))
+    shares: np.ndarray = found / found.sum(axis=1, keepdims=True)
+    return shares
 
 
 if __name__ == "__main__":

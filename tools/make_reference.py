@@ -32,11 +32,13 @@ FUNCTIONS = (
     "read_votes",
     "plan",
     "choose_gold",
+    "labeler_worth",
     "item_calibration",
     "backtest",
     "save_counts",
     "create_store",
     "open_store",
+    "watch",
 )
 CLASSES = (
     "Round",
@@ -53,7 +55,9 @@ CLASSES = (
     "Plan",
     "GoldQueue",
     "ItemCalibration",
+    "Worths",
     "Store",
+    "Watch",
     "History",
     "Finding",
     "Gate",
@@ -73,6 +77,7 @@ PRIVATE = {
     "Reliability.answers",
     "Backtest.frame_kind",
     "Comparison.frame_kind",
+    "Worths.frame_kind",
     "GroupedEstimates.frame_kind",
 }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hero_eval.round import Round
     from hero_eval.store.past_rounds import History
     from hero_eval.store.store import Store, create_store, open_store
+    from hero_eval.store.watching import Watch, watch
     from hero_eval.targets.arena import rank_votes
     from hero_eval.targets.backtest import Backtest, backtest
     from hero_eval.targets.battles import Battle
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.gold_queue import GoldQueue, choose_gold
     from hero_eval.targets.grouped import GroupedEstimates
     from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
+    from hero_eval.targets.labeler_worth import Worths, labeler_worth
     from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.moderation import Moderation, estimate_moderation
     from hero_eval.targets.plan import plan
@@ -61,6 +63,8 @@ _HOMES = {
     "Store": "store.store",
     "SupportError": "errors",
     "Votes": "votes",
+    "Watch": "store.watching",
+    "Worths": "targets.labeler_worth",
     "backtest": "targets.backtest",
     "choose_gold": "targets.gold_queue",
     "compare_methods": "targets.comparison",
@@ -71,6 +75,7 @@ _HOMES = {
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "labelers.fitting",
     "item_calibration": "targets.item_calibration",
+    "labeler_worth": "targets.labeler_worth",
     "open_store": "store.store",
     "rank": "targets.ranking",
     "plan": "targets.plan",
@@ -78,6 +83,7 @@ _HOMES = {
     "read_round": "read",
     "read_votes": "read",
     "save_counts": "counting.tally_files",
+    "watch": "store.watching",
 }
 
 __all__ = [
@@ -102,6 +108,8 @@ __all__ = [
     "Store",
     "SupportError",
     "Votes",
+    "Watch",
+    "Worths",
     "__version__",
     "backtest",
     "choose_gold",
@@ -113,6 +121,7 @@ __all__ = [
     "estimate_win_rate",
     "fit_reliability",
     "item_calibration",
+    "labeler_worth",
     "open_store",
     "plan",
     "rank",
@@ -120,6 +129,7 @@ __all__ = [
     "read_round",
     "read_votes",
     "save_counts",
+    "watch",
 ]
 
 

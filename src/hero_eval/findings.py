@@ -42,6 +42,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F124": ("note", "which past rounds a pattern or folder stood for"),
     "F125": ("note", "levels of a categorical covariate that became columns"),
     "F126": ("note", "vectors that were reduced to a few covariates"),
+    "F127": ("note", "a large file of scores that was read into memory"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

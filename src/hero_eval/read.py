@@ -8,9 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from hero_eval.errors import InputError, wrong
+from hero_eval.errors import HeroError, InputError, wrong
+from hero_eval.findings import Finding
 from hero_eval.io.exports.imports import refuse_export
-from hero_eval.io.files import beside, find_files, header_of, is_counts, is_for_engines, name_of, read_files, rows_of
+from hero_eval.io.files import (
+    beside,
+    find_files,
+    first_numbers,
+    header_of,
+    is_counts,
+    is_for_engines,
+    name_of,
+    read_files,
+    rows_of,
+)
 from hero_eval.io.items import LABELER_PREFIX
 from hero_eval.io.places import at_hand
 from hero_eval.io.read_options import ReadOptions, make_options
@@ -25,6 +36,8 @@ if TYPE_CHECKING:
     from hero_eval.votes import Votes
 
 ENGINES = ("memory", "duckdb", "spark")
+_MANY_SCORES = 100
+"""Distinct numbers among the first labels of a file, above which they are no answers."""
 LARGE_ROWS = 10_000_000
 """Labels from which on files are left where they are: in memory they would take about a gigabyte, and DuckDB has
 counted them in half of the time."""
@@ -92,7 +105,8 @@ def read_round(
         of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.
     engine : {"memory", "duckdb", "spark"}, optional
         Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
-        10 million labels or 256 MB and more, which the files say before they are read; else memory.
+        10 million labels or 256 MB and more, which the files say before they are read; else memory. Scores are always
+        read into memory.
     memory_limit : str, optional
         How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
     spark : SparkSession or str, optional
@@ -149,6 +163,7 @@ def read_with(
     with at_hand(path) as place:
         files, problems = find_files(place.path)
         options = options if options.name else replace(options, name=name_of(place.path))
+        too_large = False
         if not problems:
             _check_engine(engine, memory_limit, spark)
             if is_counts(files["labels"]):
@@ -158,13 +173,21 @@ def read_with(
             asked = engine is not None or spark is not None or memory_limit is not None
             if chosen != "memory" and not asked and _needs_memory(files, options):
                 chosen = "memory"
-            if chosen != "memory":
+            if chosen != "memory" and (asked or not _holds_scores(files["labels"], options)):
                 _refuse_in_engine(options, chosen)
-                place.keep()
-                return cast(Round, _open_large(files, options, chosen, memory_limit, spark))
+                try:
+                    large = _open_large(files, options, chosen, memory_limit, spark)
+                except HeroError as error:
+                    if asked or error.code != "E214":  # scores, which memory may still hold
+                        raise
+                else:
+                    place.keep()
+                    return cast(Round, large)
+            too_large = not asked and _by_size(files, None) != "memory"
         sources = read_files(files, problems)
         refuse_export(place.path, sources, options)
-        return Round._of(parse_round(sources, options))
+        found = Round._of(parse_round(sources, options))
+        return found if found.label_score is None or not too_large else found.noted(_held_scores(found))
 
 
 def _needs_memory(files: Mapping[str, Path], options: ReadOptions) -> bool:
@@ -174,6 +197,23 @@ def _needs_memory(files: Mapping[str, Path], options: ReadOptions) -> bool:
     if any(not is_for_engines(file) for file in files.values()):
         return True
     return not is_long(header_of(files["labels"]), options)
+
+
+def _holds_scores(labels: Path, options: ReadOptions) -> bool:
+    """Whether the first labels of a file are scores beyond doubt: an engine would have to look at all of them."""
+    if options.label_kind is not None or options.classes is not None:
+        return options.label_kind == "score"
+    theirs = dict(options.columns or {}).get("label", "label")
+    return len(first_numbers(labels, theirs)) > _MANY_SCORES
+
+
+def _held_scores(found: Round) -> Finding:
+    """F127: that scores of a file which an engine would have counted are in memory."""
+    message = (
+        f"labels are scores, whose bins are learned from single labels: {found.n_labels:,} of them were read into "
+        "memory instead of being counted in their file"
+    )
+    return Finding("F127", message, {"labels": found.n_labels})
 
 
 @runtime_checkable

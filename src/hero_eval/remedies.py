@@ -135,6 +135,7 @@ FINDINGS: Mapping[str, str] = {
     "F124": "Nothing; name the past rounds one by one to have others.",
     "F125": "Nothing; make the levels columns of 0 and 1 yourself to have others.",
     "F126": "Nothing; it says what was made of the vectors.",
+    "F127": "Nothing, if memory suffices; else round scores to a few grades and say `label_kind='answer'`.",
     "F201": "Instruct these labelers, or stop paying for them.",
     "F202": "Find out whether they read the question the other way round.",
     "F203": "Add gold for items that they labeled.",

@@ -20,13 +20,16 @@ OneRound = TypeVar("OneRound", bound=AnyRound)
 
 GOLD_PER_BIN = 10
 """Golds that a bin takes: with fewer than that a finer cut would tell more of chance than of labelers."""
-LEAST_BINS = 3
+LEAST_BINS, MOST_PAID_BINS = 3, 5
 
 
-def on_one_scale(rounds: Sequence[OneRound], at_least: float | None = None) -> tuple[OneRound, ...]:
+def on_one_scale(
+    rounds: Sequence[OneRound], at_least: float | None = None, *, fine: bool = False
+) -> tuple[OneRound, ...]:
     """The rounds with scores cut into the same bins, each labeler's by that labeler's scores in all rounds, and gold of
     many numbers cut into the same classes, or at `at_least`.
 
+    `fine` is for models that know bins to be ordered, so that more of them cost nothing; elsewhere gold pays for each.
     Rounds without scores come back as they are. If one has scores, the numbers of all others are scores too; a round
     that names other answers is refused (E205), and so is one that is kept without its items (E214).
     """
@@ -40,7 +43,7 @@ def on_one_scale(rounds: Sequence[OneRound], at_least: float | None = None) -> t
     place = {name: position for position, name in enumerate(names)}
     labeler = np.concatenate([np.array([place[name] for name in one.labelers])[one.label_labeler] for one in held])
     scores = np.concatenate([_scores_of(one) for one in held])
-    n_bins = bins_for(sum(one.n_gold for one in held))
+    n_bins = MOST_BINS if fine else bins_for(sum(one.n_gold for one in held))
     bins, n_bins = cut_scores(scores, labeler, len(names), n_bins)
     parts = np.split(bins, np.cumsum([one.n_labels for one in held])[:-1])
     note = score_note(scores, n_bins)
@@ -52,7 +55,7 @@ def on_one_scale(rounds: Sequence[OneRound], at_least: float | None = None) -> t
 
 def bins_for(n_gold: int) -> int:
     """How many bins so much gold can pay for."""
-    return int(min(max(n_gold // GOLD_PER_BIN, LEAST_BINS), MOST_BINS))
+    return int(min(max(n_gold // GOLD_PER_BIN, LEAST_BINS), MOST_PAID_BINS))
 
 
 def _any_scores(rounds: Sequence[AnyRound]) -> bool:

@@ -420,6 +420,28 @@ def test_files_of_many_labels_stay_in_place_by_their_own_count(
     assert hero.read_round(path, engine="memory").holds_items
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_large_files_of_scores_are_answered(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody whose judges give probabilities would get a refusal for having many of them."""
+    score = [(k * 7 % 1000) / 999 for k in range(600)]
+    columns = {"item": [f"i{k // 2}" for k in range(600)], "labeler": ["ann", "bob"] * 300, "label": score}
+    table = pa.table({**columns, "gold": [None if k % 8 > 1 else int(score[k // 2 * 2] > 0.5) for k in range(600)]})
+    path = tmp_path / f"labels.{ending}"
+    if ending == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        pyarrow.csv.write_csv(table, path)
+    small = hero.read_round(path)
+    monkeypatch.setattr("hero_eval.read.LARGE_ROWS", 300)
+    large = hero.read_round(path)
+    assert large.holds_items
+    assert np.array_equal(large.label_answer, small.label_answer)
+    assert [one.code for one in large.notes if one not in small.notes] == ["F127"]
+    with pytest.raises(InputError) as caught:
+        hero.read_round(path, engine="duckdb")
+    assert caught.value.code == "E214"
+
+
 # Keys
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asking import ask as run_command
-from asking import strict
+from asking import refused, strict
 from make_rounds import round_of
 
 import hero_eval as hero
@@ -203,3 +203,26 @@ def test_the_commands(tmp_path: Any) -> None:
     assert max(map(len, text.splitlines())) <= 80 or str(tmp_path) in text
     assert len(queue.read_text().splitlines()) == 21
     assert len(items.read_text().splitlines()) == 533
+
+
+@pytest.mark.slow
+def test_commands_take_the_newest_round_of_a_store(tmp_path: Any, rounds: Any) -> None:
+    """Who keeps rounds in a store names the question: the newest round is current, those before it are history."""
+    current, past, _, _ = rounds
+    store = hero.create_store(tmp_path / "store")
+    for day, one in enumerate([*past, current], start=1):
+        store.add(one, round=one.name, model="m", question="q", date=f"2026-05-{day:02d}")
+    place = ("--store", str(tmp_path / "store"))
+    text = run_command("next", *place, "--question", "q", "--count", "5")
+    assert "Round now of" in text
+    assert "history: past 0, past 1." in text
+    drawn_there = strict(run_command("next", *place, "--round", "now", "--count", "5", "--json"))
+    there = [one["item"] for one in drawn_there["items"]]
+    assert there == list(hero.choose_gold(current, past, count=5).items)
+    made = strict(run_command("plan", *place, "--width", "0.1", "--json"))
+    assert made["width"] == pytest.approx(hero.plan(current, past, width=0.1).to_dict()["width"])
+    worths = hero.labeler_worth(current, past, costs={"label": 0.1})
+    assert {one.labeler for one in worths.labelers} == set(current.labelers)
+    assert [one.round for one in hero.watch(store).rounds] == ["past 0", "past 1", "now"]
+    assert "E204" in refused("next", str(tmp_path), "--round", "now")
+    assert "is of 'q'" in refused("next", *place, "--round", "now", "--question", "other")

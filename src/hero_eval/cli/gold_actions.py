@@ -17,17 +17,35 @@ from hero_eval.errors import wrong
 from hero_eval.name_lists import mapping, names, split
 
 if TYPE_CHECKING:
-    from hero_eval.cli.option_groups import FromStore
+    from hero_eval.cli.inputs import Rounds
+    from hero_eval.cli.option_groups import CurrentInStore, FromStore
+    from hero_eval.cli.progress import Activity
+
+
+def _rounds(data: Data, stored: CurrentInStore | None, doing: Activity, command: str) -> Rounds:
+    """Of files, or of the store where one is asked."""
+    if stored is None:
+        return read_rounds(data, doing)
+    from hero_eval.cli.stored import round_and_history
+
+    doing.say(f"Reading {stored.store}")
+    return round_and_history(stored, data, f"{command} CURRENT --history PATH")
 
 
 def next_items(
-    data: Data, chosen: Mapping[str, Any], output: Path | None, probabilities: Path | None, *, as_json: bool
+    data: Data,
+    chosen: Mapping[str, Any],
+    output: Path | None,
+    probabilities: Path | None,
+    *,
+    as_json: bool,
+    stored: CurrentInStore | None = None,
 ) -> None:
     for path in (output, probabilities):
         if path is not None:
             check_output(path)
     with activity() as doing:
-        rounds = read_rounds(data, doing)
+        rounds = _rounds(data, stored, doing, "hero next")
         doing.say("Looking for items that tell most")
         queue = hero.choose_gold(
             rounds.currents, rounds.history, positive=rounds.positive, progress=doing.step, **chosen
@@ -43,7 +61,7 @@ def next_items(
         show_json(queue.to_dict())
         return
     page = gold_views.queue(queue, full=output is None, kept=probabilities is not None)
-    show([*page, *(Line(line, whole=True) for line in written)])
+    show([*_taken(rounds, stored), *page, *(Line(line, whole=True) for line in written)])
 
 
 def plan(
@@ -54,10 +72,11 @@ def plan(
     chart: Path | None,
     *,
     as_json: bool,
+    stored: CurrentInStore | None = None,
 ) -> None:
     prices, judged = prices_of(cost), names("--judges", judges) or ()
     with activity() as doing:
-        rounds = read_rounds(data, doing)
+        rounds = _rounds(data, stored, doing, "hero plan")
         doing.say("Looking ahead")
         current = rounds.currents[0] if rounds.currents else None
         options: dict[str, Any] = {
@@ -74,7 +93,21 @@ def plan(
     if as_json:
         show_json(made.to_dict())
         return
-    show([*gold_views.plan(made), *([Line(f"Chart: {chart}", whole=True)] if chart is not None else [])])
+    show(
+        [
+            *_taken(rounds, stored),
+            *gold_views.plan(made),
+            *([Line(f"Chart: {chart}", whole=True)] if chart is not None else []),
+        ]
+    )
+
+
+def _taken(rounds: Rounds, stored: CurrentInStore | None) -> list[Line]:
+    """Which round of the store is meant, and what came before it: nobody may have named them."""
+    if stored is None:
+        return []
+    past = ", ".join(one.name for one in rounds.history or ()) or "none"
+    return [Line(f"Round {rounds.currents[0].name} of {stored.store}; history: {past}.", whole=True)]
 
 
 def worth(data: Data, chosen: FromStore, cost: str, judges: str | None, level: float, *, as_json: bool) -> None:

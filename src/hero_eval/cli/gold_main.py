@@ -10,7 +10,7 @@ import typer
 
 from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
-from hero_eval.cli.option_groups import Counting, OptionGroup, grouped
+from hero_eval.cli.option_groups import Counting, CurrentInStore, OptionGroup, grouped
 from hero_eval.errors import wrong
 
 _PANEL = "Gold: how much, which items, when to stop"
@@ -70,18 +70,21 @@ gold_app = typer.Typer()
     epilog=(
         "Examples:\n"
         "  hero next rounds/may --history rounds/april --count 30 --output queue.csv\n"
-        "  hero next may-a may-b --history april --count 40 --target difference"
+        "  hero next may-a may-b --history april --count 40 --target difference\n"
+        "  hero next --store hero-store --question helpful --count 30"
     ),
 )
 @grouped
 def next_items(
     *,
     currents: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="CURRENT", help=f"The round to give gold, {given.ROUND}; or several models'.", show_default=False
+            metavar="CURRENT",
+            help=f"The round to give gold, {given.ROUND}; or several models'. Without it one of the store.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     history: given.Histories = None,
     count: Annotated[int, typer.Option(metavar="N", help="How many items the expert is to answer.")] = 30,
     output: Annotated[
@@ -123,16 +126,18 @@ def next_items(
     ] = None,
     positive: given.Positives = None,
     reading: Counting,
+    stored: CurrentInStore,
     json: given.AsJson = False,
 ) -> None:
     """Which items an expert should answer next, and with which probability each was drawn."""
     from hero_eval.cli import gold_actions
     from hero_eval.cli.inputs import Data
 
-    data = Data(currents, history or (), reading, positive)
+    data = Data(currents or (), history or (), reading, positive)
+    source = stored if stored.is_meant(bool(currents)) else None
     chosen = {"count": count, "seed": seed, "target": target, "by": by, "floor": floor}
     sides = {"ties": ties, "a": a, "b": b, "tie": tie}
-    gold_actions.next_items(data, chosen | sides, output, probabilities, as_json=json)
+    gold_actions.next_items(data, chosen | sides, output, probabilities, as_json=json, stored=source)
 
 
 @gold_app.command(
@@ -141,6 +146,7 @@ def next_items(
         "Examples:\n"
         "  hero plan rounds/may --history rounds/april --width 0.06\n"
         "  hero plan rounds/may --history rounds/april --budget 500 --cost gold=3,label=0.05\n"
+        "  hero plan --store hero-store --question helpful --width 0.06\n"
         "  hero plan --items 500 --labelers 5 --sensitivity .8 --specificity .9 --gold 50\n"
         "  hero plan --items 500 --labelers 5 --gold 50 --detect 0.05 --power 0.8\n\n"
         "Of a round that is only planned, --labelers is how many label each item."
@@ -169,16 +175,20 @@ def plan(
     level: given.Level = 0.95,
     positive: given.Positives = None,
     reading: Counting,
+    stored: CurrentInStore,
     json: given.AsJson = False,
 ) -> None:
     """How much gold, how many items and labels a width takes, or the best for a budget."""
     from hero_eval.cli import gold_actions
     from hero_eval.cli.inputs import Data
 
-    count, reading = _labels_per_item(reading, planned=current is None)
+    only_planned = current is None and design.items is not None
+    meant = not only_planned and stored.is_meant(current is not None, otherwise=True)
+    source = stored if meant else None
+    count, reading = _labels_per_item(reading, planned=current is None and source is None)
     data = Data(given.some(current), history or (), reading, positive)
     asked = {"width": width, "budget": budget, "level": level, "labelers": count}
-    gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json)
+    gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json, stored=source)
 
 
 def _labels_per_item(reading: Counting, *, planned: bool) -> tuple[int | None, Counting]:

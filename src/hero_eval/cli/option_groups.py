@@ -208,6 +208,26 @@ class FromStore(OptionGroup):
         return History(self.from_question, tuple(self.from_model or ()), self.since, self.before, named)
 
 
+@dataclass(frozen=True)
+class CurrentInStore(OptionGroup):
+    """The round that gets gold, where it comes from the store: its name, or the newest of a question."""
+
+    round: kept.RoundName = None
+    question: kept.NewestOf = None
+    store: kept.StorePath = kept.DEFAULT_STORE
+
+    def is_meant(self, files: bool, *, otherwise: bool = False) -> bool:
+        """Whether the store is asked: it is where no files are named, unless something else may be meant `otherwise`
+        and nothing speaks for the store. E204 if both are named."""
+        said = "--round" if self.round is not None else "--question" if self.question is not None else None
+        if files and said is not None:
+            raise wrong("E204", f"both files and {said} are named. Name CURRENT, or a round of the store.")
+        if files:
+            return False
+        elsewhere = self.store != kept.DEFAULT_STORE or Path(self.store).exists()
+        return said is not None or not otherwise or elsewhere
+
+
 def _file_or_names(said: str | None) -> Path | list[str] | None:
     """A table of who the labelers are, if it is there or is called like one; else names."""
     if said is None:

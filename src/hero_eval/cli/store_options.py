@@ -43,6 +43,16 @@ RoundName = Annotated[
         show_default=False,
     ),
 ]
+NewestOf = Annotated[
+    str | None,
+    typer.Option(
+        "--question",
+        metavar="NAME",
+        help="The newest round of this question in the store; without it the store's only question.",
+        rich_help_panel=_STORE,
+        show_default=False,
+    ),
+]
 FromQuestion = Annotated[
     str | None,
     typer.Option(

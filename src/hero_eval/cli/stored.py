@@ -16,7 +16,8 @@ from hero_eval.findings import name_some
 from hero_eval.name_lists import names, split
 
 if TYPE_CHECKING:
-    from hero_eval.cli.option_groups import Estimating, FromStore
+    from hero_eval.cli.inputs import Rounds
+    from hero_eval.cli.option_groups import CurrentInStore, Estimating, FromStore
     from hero_eval.findings import Finding
     from hero_eval.gates import Gate
     from hero_eval.store.estimates import Recorded
@@ -200,7 +201,7 @@ def _store_instead_of_files(path: str, files: str) -> hero.Store:
     except hero.InputError as error:
         if error.code != "E401":
             raise
-        raise wrong("E401", f"{error.problems[0].message}. Or name past rounds: {files}") from error
+        raise wrong("E401", f"{error.problems[0].message}. Or name files: {files}") from error
 
 
 def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:
@@ -215,6 +216,29 @@ def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:
     if not fitting:
         raise wrong("E403", f"{store.path} has no round that fits. See what is there: hero rounds")
     return fitting
+
+
+def round_and_history(chosen: CurrentInStore, data: Data, files: str) -> Rounds:
+    """A round of the store, by name or the newest of its question, with the rounds before it as history."""
+    from hero_eval.cli.inputs import Rounds
+    from hero_eval.cli.option_groups import FromStore
+    from hero_eval.store.folding import fold_all
+    from hero_eval.store.past_rounds import History
+
+    if data.reading.column:
+        raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
+    _refuse_reading(data)
+    positive, classes = names("--positive", data.positive), split("--classes", data.reading.classes)
+    single = positive[0] if positive is not None and len(positive) == 1 else None
+    store = _store_instead_of_files(chosen.store, files)
+    fold_all(store)  # what experts have answered on the page meanwhile counts
+    entry = store.find(chosen.round) if chosen.round else _fitting(store, FromStore(chosen.question))[-1]
+    if chosen.question not in (None, entry.question):
+        raise wrong("E201", f"--question is {chosen.question!r}, but round {entry.round!r} is of {entry.question!r}")
+    past = store.history_of(entry.round, History(rounds=tuple(map(str, data.history))))
+    current = store.read(entry, positive=single, classes=classes)
+    history = tuple(store.read_all(past, classes=classes))
+    return Rounds((current,), history or None, None, None, None if single is not None else positive)
 
 
 def backtest(chosen: FromStore, data: Data, how: Estimating, methods: list[str] | None, shape: str) -> None:

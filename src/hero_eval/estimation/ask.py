@@ -25,9 +25,10 @@ def ask(
     `split` is a column whose value is the same throughout each current round: history's covariate means are then those
     of its items with that value. `best` selects where history has gold and no method is named.
     """
-    rounds = gather_rounds(currents, history, options.at_least)
-    if options.method is not None:
-        chosen = require(all_methods()[options.method], "asked for", rounds, options)
+    named = None if options.method is None else all_methods()[options.method]
+    rounds = gather_rounds(currents, history, options.at_least, named)
+    if named is not None:
+        chosen = require(named, "asked for", rounds, options)
         return Analysis(prepare(rounds, chosen, options, split))
     choice = best(rounds, options) if rounds.past_has_gold else without_history_gold(rounds, options)
     return analysis_by(choice, rounds, options, split)

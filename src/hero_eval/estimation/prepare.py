@@ -70,15 +70,19 @@ class Chosen:
     findings: tuple[Finding, ...] = ()
 
 
-def gather_rounds(currents: Sequence[Round], history: PastRounds, at_least: float | None = None) -> RoundSet:
+def gather_rounds(
+    currents: Sequence[Round], history: PastRounds, at_least: float | None = None, method: Method | None = None
+) -> RoundSet:
     """Check that these are rounds, that none is its own history, and that they have classes in common.
 
-    Gold of many numbers is cut into classes; `at_least` says where.
+    Gold of many numbers is cut into classes; `at_least` says where. Scores are cut into as many bins as the method
+    asked for can use.
     """
     for current in currents:
         require_round(current)
     past = () if history is None else history_rounds(history)
-    together = on_one_scale(in_one_spelling([*past, *currents]), at_least)
+    fine = method is None or method.evidence.every_labeler
+    together = on_one_scale(in_one_spelling([*past, *currents]), at_least, fine=fine)
     respelled = any(new is not old for new, old in zip(together, past, strict=False))
     past, here = tuple(together[: len(past)]), tuple(together[len(past) :])
     for current in here:

@@ -24,7 +24,7 @@ from hero_eval.io.values import BINARY, count_of, number, number_text
 
 MOST_ANSWERS = 20
 """Distinct numbers above which labels are scores, and gold is no class."""
-MOST_BINS = 5
+MOST_BINS = 7
 """Bins of a labeler's scores. A choice, with which hero3 was measured on real rounds (`benchmarks/scores.py`)."""
 _NUMBERS_TO_STRAYS = 5
 """Distinct numbers for each text that is none, from which on the text is taken for a slip."""

@@ -193,8 +193,11 @@ class Forecast:
         """What drift is left: gold shows it, and items with gold are free of it; more labels leave less open."""
         rows = self.fit.rows
         n_open, gold = self.n_open, min(more.gold, self.n_open)
-        told = replace(drift, drift=drift.drift.given_gold(gold * self.doubt / _span(self.contrast) ** 2))
         known = rows.known[rows.is_current]
+        left = drift.drift.given_gold(gold * self.doubt / _span(self.contrast) ** 2)
+        if gold and not known.any():  # its own gold makes this round one more of those that show drift
+            left = replace(left, n_rounds=left.n_rounds + 1)
+        told = replace(drift, drift=left)
         n_new = n_open + more.items
         open_part = (n_new - gold) / max(n_open, 1e-12)
         counts = np.where(known, drift.counts, drift.counts * open_part * self.label_factor**more.labels)

@@ -67,7 +67,21 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Watch:
-    """What a store shows: its rounds in order, changes of models, and labelers over time."""
+    """What a store shows: its rounds in order, changes of models, and labelers over time.
+
+    Attributes
+    ----------
+    question : str
+        The question of the rounds.
+    level : float
+        The level of the intervals; all changes together are called with the error that it leaves.
+    rounds : tuple of Watched
+        The rounds in the order of time: `round`, `model`, `date`, `estimate`, or the `reason` why there is none.
+    changes : tuple of Change
+        From one round of a model to the next: `change`, `std_error`, `p_value`, `beyond_chance`.
+    labelers : OverTime or None
+        How reliable labelers were in each round, and who drifts. None: there is one round.
+    """
 
     question: str
     level: float
@@ -92,7 +106,12 @@ class Watch:
         return not self.changed and not self.drifting
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
+        """Everything in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "schema_version": SCHEMA_VERSION,
             "target": "watch",
@@ -113,14 +132,40 @@ def watch(
     positive: str | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Watch:
-    """Estimate every round of a question from the rounds before it, and compare successive rounds of each model."""
+    """Estimate every round of a question from the rounds before it, and compare successive rounds of each model.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    question : str, optional
+        Rounds of this question. None: the store's only one.
+    level : float, default 0.95
+        The level of the intervals, and one minus the chance that any change is called though none is there.
+    positive : str, optional
+        The positive class, instead of the one that is stored. None: that one.
+    say : callable, optional
+        Called with a sentence about what is done next. None: nothing is told.
+
+    Returns
+    -------
+    Watch
+        Every model's rate over its rounds, changes beyond chance, labelers who drift; `is_quiet` if there are none.
+
+    Raises
+    ------
+    InputError
+        If the store holds several questions and none is named (E206), or no such question (E201) or round (E403).
+    """
     check_level(level)
     rows = store.rounds()
     questions = sorted({row.question for row in rows})
     if question is None and len(questions) > 1:
-        raise wrong("E206", f"the store holds the questions {', '.join(questions)}. Say which: --question")
+        raise wrong(
+            "E206", f"the store holds the questions {', '.join(questions)}. Say which: question= (command: --question)"
+        )
     if question is not None and question not in questions:
-        raise wrong("E201", f"--question is {question!r}. The store holds: {', '.join(questions) or 'no round'}")
+        raise wrong("E201", f"question is {question!r}. The store holds: {', '.join(questions) or 'no round'}")
     own = [row for row in rows if question in (None, row.question)]
     if not own:
         raise wrong("E403", f"{store.path} has no round to watch. Add one: hero add")

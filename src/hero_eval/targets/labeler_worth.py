@@ -46,7 +46,21 @@ class LabelerWorth:
 
 @dataclass(frozen=True, eq=False)
 class Worths(Framed):
-    """The labelers, those worth most first, the width now, and what would do the same for less, in words."""
+    """What the labelers of a round are worth.
+
+    Attributes
+    ----------
+    labelers : tuple of LabelerWorth
+        The labelers, those worth most first.
+    width : float
+        The width of the interval with all of them.
+    level : float
+        The level of that interval.
+    words : tuple of str
+        What would do the same for less, in words.
+    frame_kind : str
+        The library that tables come in by default. For use inside the package.
+    """
 
     labelers: tuple[LabelerWorth, ...]
     width: float
@@ -55,13 +69,35 @@ class Worths(Framed):
     frame_kind: str = "files"
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """One row per labeler."""
+        """The labelers, one row each.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the current round's labels if it is one of these, else pandas, or
+            pyarrow where pandas is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: labeler, kind, labels, price, cost, width_without, variance_share, worth, golds_instead.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
         names = list(LabelerWorth.__dataclass_fields__)
         columns = {name: [getattr(one, name) for one in self.labelers] for name in names}
         return to_frame(columns, checked_backend(backend, self.frame_kind))
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain types, for JSON."""
+        """Everything in plain types, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         rows = [
             {key: number(value) if isinstance(value, float) else value for key, value in vars(one).items()}
             for one in self.labelers
@@ -86,7 +122,38 @@ def labeler_worth(
     positive: object = None,
     progress: Progress | None = None,
 ) -> Worths:
-    """What each labeler's labels are worth in the current round."""
+    """What each labeler's labels are worth in the current round: the interval without them, and what they cost.
+
+    Parameters
+    ----------
+    current : Round
+        The current round.
+    history : Round, sequence of Round, Reliability or None, optional
+        Past rounds, in which some items have gold.
+    costs : mapping of str to float, optional
+        Prices of `gold`, `label` and `judge`, and of single labelers by name. None: nothing has a price, and no worth
+        per unit of money is told.
+    judges : sequence of str, default ()
+        Labelers whose labels cost what a judge's does.
+    level : float, default 0.95
+        The level of the interval whose width counts.
+    positive : object, optional
+        The class, or classes, whose rate is asked for. None: the round's own positive class.
+    progress : callable, optional
+        Called with (done, total) as the model is fitted. None: nothing is told.
+
+    Returns
+    -------
+    Worths
+        One row per labeler, those worth most first, and what would do the same for less in words.
+
+    Raises
+    ------
+    InputError
+        If the rounds do not fit together, or an option is unknown.
+    SupportError
+        If gold is too little to say what a labeler adds (E222).
+    """
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     outcome, _ = outcome_of(current, history, level, positive, None, progress, method="hero3")
     model = outcome.model

@@ -52,7 +52,7 @@ def log_prior(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> floa
     """The log-density of the prior, up to a constant."""
     density = prior.pooling.log_density(at.answers.reshape(len(at.answers), -1))
     if shape.n_weighted:
-        density += PSEUDO_ITEMS * float(np.log(at.pool).mean())
+        density += PSEUDO_ITEMS * float(at.log_pool.mean())
         density -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
     off = at.classes - prior.class_mean
     return density - 0.5 * float(((off @ prior.class_precision) * off).sum())

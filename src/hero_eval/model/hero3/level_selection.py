@@ -23,6 +23,10 @@ LEVELS = (0, 2, 3, 5, 7, 9)
 """Numbers of levels that are tried, in turn; 0 is one component per class. The largest bounds time: tqa v2 and dices350
 take all nine. Up to 18 (measured): the rate of a round of tqa v2 moves by .01 and its interval is 23% shorter,
 dices350's rate moves by .001, imagenhub stays."""
+ORDERED_LEVELS = 9
+"""Levels where answers are more than classes, such as bins of scores, which lie anywhere along the scale: with the
+three that a penalty for each parameter leaves, an item is good, bad or between, and what scores tell beyond that is
+lost (`benchmarks/scores.py`: an error larger by an eighth). With 13 (measured there) the error is the same."""
 CONTRADICTED = 4.5
 """Standard errors by which the gold of a class may miss what labels alone say of it before the fit is not believed:
 chance alone does that once in 150,000 classes. Doubled, some fits are believed that should not be (reasoned)."""
@@ -50,10 +54,15 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
     """One component per class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
 
     A component that is a class without any gold would be named by the labels alone, so there must be levels then. So
-    there must where components that are classes contradict the gold.
+    there must where components that are classes contradict the gold. Answers in more steps than there are classes get
+    many levels, in whose shares rounds differ by a tilt alone.
     """
     best, worse = None, 0
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
+    if rows.has_ordered_answers:
+        shape = LevelShape(ORDERED_LEVELS, rows.n_classes)
+        best = fit_levels(rows, shape, groups, _LOOKING, progress=progress)
+        return _with_appeals(best, progress) if anchored else best
     for n_levels in LEVELS if anchored else LEVELS[1:]:
         shape = LevelShape(n_levels, rows.n_classes, rows.n_rounds > MANY_ROUNDS)
         other = fit_levels(rows, shape, groups, _LOOKING, progress=progress, loose=False)

@@ -90,6 +90,11 @@ class RoundRows:
         out: Bools = self.patterns.gold >= 0
         return out
 
+    @property
+    def has_ordered_answers(self) -> bool:
+        """Whether answers are steps along the classes, of which there are fewer."""
+        return self.patterns.n_answers > self.n_classes
+
     @cached_property
     def _in_round(self) -> Any:
         """(R, P) sparse: which rows are of which round."""
@@ -344,9 +349,14 @@ class LevelParameters:
         return tilt_basis(len(self.levels) + 1, self.tilts.shape[1])
 
     @cached_property
+    def log_pool(self) -> Floats:
+        """(G,): the logarithms of `pool`, finite where those shares are too small for a number."""
+        return log_softmax(np.concatenate([[0.0], self.levels]), axis=0)
+
+    @cached_property
     def pool(self) -> Floats:
         """(G,): how often each level occurs in a round without tilt."""
-        out: Floats = np.exp(log_softmax(np.concatenate([[0.0], self.levels]), axis=0))
+        out: Floats = np.exp(self.log_pool)
         return out
 
     @cached_property
