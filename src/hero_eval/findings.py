@@ -42,6 +42,9 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F124": ("note", "which past rounds a pattern or folder stood for"),
     "F125": ("note", "levels of a categorical covariate that became columns"),
     "F126": ("note", "vectors that were reduced to a few covariates"),
+    "F130": ("note", "what experts among the labelers said is gold, as asked"),
+    "F131": ("warning", "labelers are called like experts, and there is no gold"),
+    "F132": ("note", "answers that were named, and that nobody gave"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

@@ -85,3 +85,89 @@ def test_a_plan_where_judges_err_together(tmp_path: Path) -> None:
     for asked in (["--width", "0.07"], ["--budget", "80", "--cost", "gold=3,label=.05"]):
         code, told = run("plan", current, "--history", *past, *asked)
         assert code == 0, told
+
+
+def write_long(path: Path, seed: int, *, who: str = "expert", gold: bool = False, n_items: int = 120) -> Path:
+    """Three judges and one more labeler, who answers the first third, in a long table."""
+    rng = np.random.default_rng(seed)
+    good = rng.random(n_items) < 0.4
+    lines = ["item,labeler,label" + (",gold" if gold else "")]
+    for row in range(n_items):
+        truth = f",{int(good[row])}" if gold and row < n_items // 3 else "," if gold else ""
+        for right, name in zip((0.9, 0.8, 0.7), JUDGES, strict=True):
+            said = int(good[row]) if rng.random() < right else 1 - int(good[row])
+            lines.append(f"{path.stem}-{row},{name},{said}{truth}")
+        if row < n_items // 3:
+            lines.append(f"{path.stem}-{row},{who},{int(good[row])}{truth}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("who", ["expert", "gold", "human_expert", "Expert 1"])
+def test_an_expert_among_the_labelers_does_not_go_unnoticed(tmp_path: Path, who: str) -> None:
+    """What the expert said would count as noisy labels, and the round as one without gold."""
+    path = write_long(tmp_path / "may.csv", 1, who=who)
+    silent = hero.read_round(path)
+    assert silent.n_gold == 0
+    (note,) = [one for one in silent.notes if one.code == "F131"]
+    assert who in note.fact
+    assert f"--expert '{who}'" in note.action or f"--expert {who}" in note.action
+    told = hero.read_round(path, expert=who)
+    assert told.n_gold == 40
+    assert who not in told.labelers
+    assert [one.code for one in told.notes] == ["F130"]
+
+
+def test_every_reading_command_takes_an_expert(tmp_path: Path) -> None:
+    path, past = write_long(tmp_path / "may.csv", 1), write_long(tmp_path / "april.csv", 2)
+    code, told = run("estimate", path, "--history", past, "--expert", "expert", "--json")
+    assert code == 0, told
+    assert json.loads(told)["n_gold_current"] == 40
+    code, told = run("labelers", past, "--expert", "exp*", "--json")
+    assert code == 0, told
+    assert json.loads(told)["n_gold"] == 40
+    code, told = run("estimate", path, "--expert", "exprt")
+    assert code == 2
+    assert "E131" in told
+    assert "Did you mean 'expert'?" in told.replace("\n     ", " ")
+
+
+def test_experts_beside_gold_and_in_wide_tables(tmp_path: Path) -> None:
+    beside = hero.read_round(write_long(tmp_path / "may.csv", 1, gold=True), expert="expert")
+    assert beside.n_gold == 40
+    assert [one.code for one in beside.notes if one.code == "F131"] == []
+    wide = write_wide(tmp_path / "june.csv", 1, gold=0.3)
+    text = wide.read_text(encoding="utf-8").replace("expert", "human_expert", 1)
+    wide.write_text(text, encoding="utf-8")
+    by_name = hero.read_round(wide, expert="human_expert")
+    assert by_name.labelers == ("claude", "gpt", "human")
+    assert by_name.n_gold == hero.read_round(wide, columns={"gold": "human_expert"}).n_gold > 0
+    two = tmp_path / "two.csv"
+    rows = ["item,gpt,claude,a,b", "1,1,0,1,1", "2,0,0,1,0", "3,1,1,,0", "4,0,1,yes,1", "5,,,1,1", "6,1,1,0,"]
+    two.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    read = hero.read_round(two, expert=["a", "b"])
+    assert read.labelers == ("claude", "gpt")
+    known = {item: int(of) for item, of in zip(read.item_ids, read.gold, strict=True)}
+    assert known == {"1": 1, "2": -1, "3": 0, "4": 1, "6": 0}
+    assert {one.code for one in read.notes} == {"F102", "F122", "F130", "F803"}
+
+
+def test_options_that_do_nothing_are_not_silent(tmp_path: Path) -> None:
+    """A typo in them would change nothing, and nobody would know."""
+    path, past = write_wide(tmp_path / "may.csv", 1, n_items=90), write_wide(tmp_path / "april.csv", 2, n_items=90)
+    code, told = run("estimate", path, "--history", past, "--exclude-labelers", "cluade")
+    assert (code, "E131" in told, "Did you mean 'claude'?" in told.replace("\n     ", " ")) == (2, True, True), told
+    code, told = run("estimate", path, "--exclude-labelers", "nobody")
+    assert (code, "E131" in told) == (2, True), told
+    code, told = run("estimate", path, "--history", past, "--missing", "7", "--map", "9=1", "--json")
+    assert code == 0, told
+    (note,) = [one for one in json.loads(told)["findings"] if one["code"] == "F132"]
+    assert note["data"] == {"missing": ["7"], "map": ["9"]}
+    past.write_text(past.read_text(encoding="utf-8").replace("april-3,1", "april-3,7", 1), encoding="utf-8")
+    code, told = run("estimate", path, "--history", past, "--missing", "7", "--json")
+    assert code == 0, told
+    assert "F132" not in told
+    for idle in (["--looks", "3"], ["--gate-on", "recall"]):
+        command = ["moderation", path, "--flag", "human"] if idle[0] == "--gate-on" else ["estimate", path]
+        code, told = run(*command, *idle)
+        assert (code, "E204" in told) == (2, True), told

@@ -125,8 +125,10 @@ def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, 
 QUANTITIES = ("prevalence", "precision", "recall", "f1", "flagged_share")
 
 
-def check_quantity(name: str) -> None:
-    """E201 for a quantity of a moderation that there is not."""
+def check_quantity(name: str, gate: Gate) -> None:
+    """E201 for a quantity of a moderation that there is not, E204 for one that no gate looks at."""
+    if name != QUANTITIES[0] and not gate.is_asked:
+        raise wrong("E204", f"--gate-on {name} has no effect without a gate: give --fail-below or --fail-above")
     if name not in QUANTITIES:
         raise wrong("E201", f"--gate-on is {name!r}. Known: {', '.join(QUANTITIES)}")
 

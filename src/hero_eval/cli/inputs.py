@@ -76,6 +76,8 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
     currents = [read(path, single, known) for path in data.currents]
     problems.errors += of_past.errors  # what is wrong with the round that is asked for comes first
     problems.attempt(lambda: _refuse_unknown_labelers(options, [*history, *currents]))
+    problems.attempt(lambda: _refuse_idle_names(options, [*history, *currents]))
+    history, currents = _with_idle_note(history, currents)
     history = _with_note(history, data.history, past)
     if data.flag is not None and currents[0] is not None:
         current, flag = currents[0], data.flag
@@ -140,6 +142,49 @@ def _refuse_unknown_labelers(options: dict[str, Any], rounds: Sequence[Round | N
         )
 
 
+def _refuse_idle_names(options: dict[str, Any], rounds: Sequence[Round | None]) -> None:
+    """E131 for labelers that are to be left out, or are experts, and that no round has."""
+    from fnmatch import fnmatchcase
+
+    from hero_eval.findings import name_some
+    from hero_eval.io.tables import meant
+
+    read = [one for one in rounds if one is not None]
+    if len(read) < len(rounds) or not read:
+        return
+    for option, code in (("exclude_labelers", "F123"), ("expert", "F130")):
+        met = {name for one in read for note in one.notes if note.code == code for name in note.data["labelers"]}
+        idle = [one for one in options[option] or () if not any(fnmatchcase(name, one) for name in met)]
+        if idle:
+            there = sorted(met.union(*(one.labelers for one in read)))
+            raise wrong(
+                "E131",
+                f"--{option.replace('_', '-')} names {name_some(idle)}, which no round has. Labelers: "
+                f"{name_some(there, 12)}.{meant(idle[0], there)} Name labelers that are there.",
+            )
+
+
+def _with_idle_note(
+    history: list[Round | None], currents: list[Round | None]
+) -> tuple[list[Round | None], list[Round | None]]:
+    """What --missing and --map name and no round has is said by the round that is asked for, or by the first past one.
+
+    Each round alone may lack some of it.
+    """
+    from hero_eval.io.idle import idle_note, idle_of
+
+    read = [one for one in (*currents, *history) if one is not None]
+    if len(read) < len(history) + len(currents) or not read:
+        return history, currents
+    note = idle_note(idle_of(read))
+    if note is None:
+        return history, currents
+    if currents and currents[0] is not None:
+        return history, [currents[0].noted(note), *currents[1:]]
+    assert history[0] is not None
+    return [history[0].noted(note), *history[1:]], currents
+
+
 def _read(path: Path, options: dict[str, Any], used: tuple[str, ...], known: frozenset[str]) -> Round:
     """The round, or its problems with the path in front where the message does not tell it."""
     from hero_eval.io.read_options import make_options
@@ -160,6 +205,7 @@ def _placed(path: Path, problem: Problem) -> Problem:
         "label_kind is",
         "labelers names",
         "exclude_labelers names",
+        "expert names",
         "criterion is",
         "map is",
         "map names",

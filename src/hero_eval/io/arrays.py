@@ -35,6 +35,8 @@ class Coded:
     """(n_rows,) rows whose answer had space around it; None: none had."""
     aside: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """Answers that count as not given, with the rows (n_rows,) that had them."""
+    mapped: frozenset[str] = frozenset()
+    """Answers that were read as others, folded."""
 
     @cached_property
     def complete(self) -> bool:
@@ -78,7 +80,8 @@ def mapped_answers(coded: Coded, mapping: Mapping[str, str]) -> Coded:
     distinct = sorted(set(texts), key=lambda text: text.encode())  # as pyarrow sorts them
     place = {text: position for position, text in enumerate(distinct)}
     rank = np.array([*(place[text] for text in texts), -1], np.int64)
-    return replace(coded, codes=rank[coded.codes], texts=pa.array(distinct, pa.large_string()))
+    met = frozenset(map(fold, coded.list_texts())) & frozenset(folded)
+    return replace(coded, codes=rank[coded.codes], texts=pa.array(distinct, pa.large_string()), mapped=met)
 
 
 def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:

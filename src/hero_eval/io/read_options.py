@@ -35,6 +35,8 @@ class ReadOptions:
     """Labelers that do not count."""
     criterion: str | None = None
     """Of several criteria in one file the one that is asked for."""
+    experts: tuple[str, ...] = ()
+    """Labelers whose answers are gold; `*` stands for any text."""
     used: tuple[str, ...] = ()
     """Columns about items that the call uses, so that they are no labelers'."""
     familiar: frozenset[str] = frozenset()
@@ -47,8 +49,8 @@ class ReadOptions:
 
     @property
     def chooses_rows(self) -> bool:
-        """Whether labels are left out by who gave them, or by what they answer."""
-        return self.only is not None or bool(self.excluded) or self.criterion is not None
+        """Whether labels are left out, or taken for gold, by who gave them, or by what they answer."""
+        return self.only is not None or bool(self.excluded or self.experts) or self.criterion is not None
 
     @property
     def class_texts(self) -> tuple[str, ...]:
@@ -69,6 +71,7 @@ def make_options(
     labelers: Sequence[str] | None = None,
     exclude_labelers: Sequence[str] | None = None,
     criterion: str | None = None,
+    expert: Sequence[str] | None = None,
 ) -> ReadOptions:
     """ReadOptions from the arguments of a call. Unusable class names are E118, other unusable values E201."""
     problems: list[Problem] = []
@@ -83,12 +86,14 @@ def make_options(
     problems += [*of_classes, *of_positive, *of_missing]
     chosen_labelers = _several("labelers", labelers, problems)
     excluded = _several("exclude_labelers", exclude_labelers, problems)
+    experts = _several("expert", expert, problems)
     named = (
         ("covariates names", used),
         ("text is", (text,)),
         ("name is", (name,)),
         ("labelers names", chosen_labelers or ()),
         ("exclude_labelers names", excluded or ()),
+        ("expert names", experts or ()),
         ("criterion is", (criterion,)),
     )
     for what, values in named:
@@ -108,6 +113,7 @@ def make_options(
         only=None if chosen_labelers is None else tuple(chosen_labelers),
         excluded=tuple(excluded or ()),
         criterion=criterion if isinstance(criterion, str) else None,
+        experts=tuple(one for one in experts or () if isinstance(one, str)),
         problems=tuple(problems),
     )
 

@@ -15,7 +15,7 @@ from hero_eval.io.arrays import encode_answers, encode_ids
 from hero_eval.io.bridge import kept
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant
-from hero_eval.io.values import count_of
+from hero_eval.io.values import count_of, listed
 from hero_eval.io.wide import Asked, WideColumns, find_columns, melted
 
 
@@ -51,6 +51,7 @@ def asked_of(options: ReadOptions) -> Asked:
         labelers=options.only,
         excluded=options.excluded,
         criterion=options.criterion,
+        experts=options.experts,
         known=options.familiar,
         aside=aside,
         lenient=options.lenient,
@@ -69,23 +70,38 @@ def find_columns_quietly(sources: InputTables, options: ReadOptions) -> WideColu
 def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:
     """A wide table made long, and what its columns were taken for; as it is if it does not look wide."""
     table = labels.table
-    columns = find_columns(labels.name, table, asked_of(options)) if table.num_rows else None
+    asked = asked_of(options)
+    columns = find_columns(labels.name, table, asked) if table.num_rows else None
     if columns is None:
         return sources
+    notes = [_taken_for(columns, options), *_columns_left_out(labels.name, table.column_names, asked)]
     long, gold, items = melted(table, columns)
     made = {"labels": InputTable(labels.name, long, labels.kind)}
     if gold is not None and sources.gold is None:
         made["gold"] = InputTable(labels.name, gold, labels.kind, {"gold": columns.gold or "gold"})
     if sources.items is None:
         made["items"] = InputTable(labels.name, items, labels.kind)
-    return replace(sources, **made, notes=(*sources.notes, _taken_for(columns, options)))  # type: ignore[arg-type]
+    return replace(sources, **made, notes=(*sources.notes, *notes))  # type: ignore[arg-type]
+
+
+def _columns_left_out(name: str, header: Sequence[str], asked: Asked) -> list[Finding]:
+    """F123 for columns of a wide table that are left out as asked; E131 for a name that none has."""
+    idle = [one for one in asked.excluded if not any(fnmatchcase(column, one) for column in header)]
+    if idle and not asked.lenient:
+        raise wrong(
+            "E131",
+            f"{name} has no column {name_some(idle)} to leave out. Columns: {listed(header)}.{meant(idle[0], header)}",
+        )
+    gone = [one for one in header if asked.excludes(one)]
+    return [Finding("F123", f"columns left out as asked: {name_some(gone)}", {"labelers": gone})] if gone else []
 
 
 def _taken_for(columns: WideColumns, options: ReadOptions) -> Finding:
     """F122: what each column was taken for, and why."""
     people = list(columns.labelers)
     parts = [f"labelers {', '.join(people)} ({columns.why})"]
-    parts.append(f"gold {columns.gold}" if columns.gold is not None else "no gold")
+    given = [*([] if columns.gold is None else [columns.gold]), *columns.experts]
+    parts.append(f"gold {', '.join(given)}" if given else "no gold")
     parts.append(f"item {columns.item}" if columns.item is not None else "items by the number of their row")
     others = list(columns.others)
     if others:
@@ -124,7 +140,8 @@ def _of_labelers(name: str, table: Any, column: str, options: ReadOptions) -> tu
         return table, None  # E104 follows
     people = encode_ids(table[column])
     names = people.list_texts()
-    wanted = names if options.only is None else list(options.only)
+    experts = [one for one in names if any(fnmatchcase(one, pattern) for pattern in options.experts)]
+    wanted = names if options.only is None else [*options.only, *experts]
     out = {one for one in names if any(fnmatchcase(one, pattern) for pattern in options.excluded)}
     idle = [one for one in options.excluded if not any(fnmatchcase(who, one) for who in names)]
     absent = [one for one in wanted if one not in names] + idle

@@ -19,6 +19,8 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
 from hero_eval.io.bridge import kept, taken
 from hero_eval.io.distinct import Codes
+from hero_eval.io.experts import expert_notes, with_experts
+from hero_eval.io.idle import Idle, idle_answers, idle_note
 from hero_eval.io.items import Described, check_named, describe
 from hero_eval.io.labels import (
     Gold,
@@ -71,6 +73,8 @@ class Contents:
     label_kind: str | None = None
     gold_number: NDArray[np.float64] | None = None
     """(n_items,) the golds as numbers, where they are cut into classes; what counts of them is where `gold` is."""
+    idle: Idle = frozenset()
+    """Answers that the caller named and that nobody gave."""
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
@@ -98,7 +102,7 @@ class Tables:
 
 def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     """The contents of a round; InputError with all problems if there are any."""
-    sources = reshaped(sources, options)
+    sources = with_experts(reshaped(sources, options), options)
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
@@ -124,6 +128,9 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     aside = _check_ids(settled, gold, gold_answers, described, sources, problems)
     if problems or labels is None or settled is None or sources.labels is None:
         raise InputError(problems)
+    known_gold = gold_of_items(gold, gold_answers, settled.item_ids)
+    idle = idle_answers(options, (labels.answers, gold.answers if gold else None))
+    note = None if options.lenient else idle_note(idle)
     cut = cut_labels(settled, scale[settled.answer]) if scored else None
     return Contents(
         name=options.name,
@@ -133,7 +140,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         label_item=settled.item,
         label_labeler=settled.labeler,
         label_answer=settled.answer if cut is None else cut.bins,
-        gold=gold_of_items(gold, gold_answers, settled.item_ids),
+        gold=known_gold,
         weight=described.weight if described else None,
         columns=described.columns if described else {},
         items_name=described.name if described else "items",
@@ -143,12 +150,15 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
             *sources.notes,
             *_notes(labels, settled, gold_duplicates, described, aside),
             *answer_notes(answers, labels.answers, gold.answers if gold else None),
+            *expert_notes(settled.labelers, int((known_gold >= 0).sum())),
             *(() if cut is None else (cut.note,)),
+            *(() if note is None else (note,)),
         ),
         frame_kind=sources.labels.kind,
         answers=None if cut is None else cut.names,
         label_score=None if cut is None else cut.score,
         label_kind=options.label_kind,
+        idle=idle,
     )
 
 

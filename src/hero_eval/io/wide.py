@@ -66,6 +66,8 @@ class WideColumns:
     """In words, by what the labelers were known."""
     dropped: tuple[str, ...] = ()
     """Columns of other criteria."""
+    experts: Mapping[str, str] = field(default_factory=dict)
+    """An expert's name → the column, whose answers are gold."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class Asked:
     labelers: tuple[str, ...] | None = None
     excluded: tuple[str, ...] = ()
     criterion: str | None = None
+    experts: tuple[str, ...] = ()
     known: Collection[str] = ()
     """Labelers of other rounds: a column of such a name is theirs."""
     aside: Collection[str] = ()
@@ -110,6 +113,10 @@ class Asked:
         """Whether this labeler was to be left out; `*` stands for any text."""
         return any(fnmatchcase(labeler, pattern) for pattern in self.excluded)
 
+    def is_expert(self, labeler: str) -> bool:
+        """Whether what this labeler said is gold; `*` stands for any text."""
+        return any(fnmatchcase(labeler, pattern) for pattern in self.experts)
+
 
 def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
     """What the columns of this table are; None if it does not look wide.
@@ -121,20 +128,23 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
     item = _item_column(table, asked)
     if asked.criterion is not None:
         return _of_criterion(name, table, asked, named_grid(header, asked.criterion), item)
-    gold = _gold_column(name, table, asked, header)
-    free = [one for one in header if one not in (item, gold, *_ABOUT_ITEMS) and one not in asked.aside]
+    experts = [one for one in header if one != item and asked.is_expert(one)]
+    gold = _gold_column(name, table, asked, [one for one in header if one not in experts])
+    taken = (item, gold, *experts, *_ABOUT_ITEMS)
+    free = [one for one in header if one not in taken and one not in asked.aside]
     if asked.labelers is not None:
         chosen = _named(name, asked, free, header)
         why = "as named"
     else:
         free = [one for one in free if not asked.excludes(one)]
-        chosen, why = _recognized(name, table, free, gold, asked)
-        _refuse_criteria(name, [*chosen, *([] if gold is None else [gold])])
+        chosen, why = _recognized(name, table, free, gold or next(iter(experts), None), asked)
+        _refuse_criteria(name, [*chosen, *experts, *([] if gold is None else [gold])])
     if not chosen:
         return None
     _refuse_label_column(name, header, gold, asked)
-    others = tuple(one for one in header if one not in (item, gold, *chosen) and not asked.excludes(one))
-    return WideColumns(item, {one: one for one in chosen}, gold, others, why)
+    others = tuple(one for one in header if one not in (item, gold, *experts, *chosen) and not asked.excludes(one))
+    labelers = {one: one for one in chosen}
+    return WideColumns(item, labelers, gold, others, why, experts={one: one for one in experts})
 
 
 def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -173,6 +183,11 @@ def _names_rows(column: Any) -> bool:
 
 def _plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+
+
+def names_a_judge(name: str) -> bool:
+    """Whether a word in this name is one for labelers."""
+    return bool(_PEOPLE.search(name.lower()))
 
 
 def is_gold_name(name: str) -> bool:
@@ -238,7 +253,7 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
         more, _ = _recognized(name, table, rest, gold, replace(asked, known=())) if gold is not None else ([], "")
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
-    called = [one for one in plausible if _PEOPLE.search(one.lower())]
+    called = [one for one in plausible if names_a_judge(one)]
     if gold is not None:
         fitting = _fitting(plausible, _look(table[gold]))
         if fitting:
@@ -309,7 +324,7 @@ def _refuse_unclear(name: str, groups: Sequence[Sequence[str]]) -> None:
 
 def _refuse_criteria(name: str, columns: Sequence[str]) -> None:
     """E132 for columns that answer several questions."""
-    grid = hidden_grid(columns, lambda part: is_gold_name(part) or bool(_PEOPLE.search(part.lower())))
+    grid = hidden_grid(columns, lambda part: is_gold_name(part) or names_a_judge(part))
     if grid is not None:
         raise wrong(
             "E132",
@@ -333,7 +348,10 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
             "command: --criterion).",
         )
     gold = next((column for labeler, column in own.items() if is_gold_name(labeler)), None)
-    people = {one: column for one, column in own.items() if column != gold and not asked.excludes(one)}
+    experts = {one: column for one, column in own.items() if column != gold and asked.is_expert(one)}
+    people = {
+        one: column for one, column in own.items() if column != gold and one not in experts and not asked.excludes(one)
+    }
     if asked.labelers is not None:
         people = {one: column for one, column in people.items() if one in asked.labelers}
         _named(name, asked, list(own), table.column_names)
@@ -341,7 +359,8 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
         gold = _gold_column(name, table, asked, [one for one in table.column_names if one not in grid.all_columns])
     dropped = tuple(one for one in grid.all_columns if one not in own.values())
     others = tuple(one for one in table.column_names if one not in (item, gold, *own.values(), *dropped))
-    return WideColumns(item, people, gold, others, f"columns of criterion {asked.criterion!r}", dropped)
+    why = f"columns of criterion {asked.criterion!r}"
+    return WideColumns(item, people, gold, others, why, dropped, experts)
 
 
 def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
@@ -352,14 +371,15 @@ def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
     rows: list[Any] = []
     who: list[Any] = []
     said: list[list[str]] = []
-    for column in columns.labelers.values():
+    people = {**columns.labelers, **columns.experts}
+    for column in people.values():
         coded = encode_answers(table[column], frozenset({"None"}))
         there = np.flatnonzero(coded.codes >= 0)
         texts = coded.list_texts()
         rows.append(there)
         who.append(np.full(len(there), len(who)))
         said.append([texts[code] for code in coded.codes[there]])
-    names = list(columns.labelers)
+    names = list(people)
     place = np.concatenate(rows) if rows else np.empty(0, np.int64)
     labels = pa.table(
         {
