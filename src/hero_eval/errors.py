@@ -47,6 +47,7 @@ CATALOGUE: dict[str, str] = {
     "E135": "a file elsewhere cannot be fetched",
     "E136": "a past round that was named is not there",
     "E137": "a covariate holds dates",
+    "E147": "a few cells hold something else than all others",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",

@@ -44,6 +44,8 @@ ERRORS: Mapping[str, str] = {
     "E135": "Check the address and what allows you to read it; or fetch the file yourself.",
     "E136": "Check the pattern or the folder; the message says what is there.",
     "E137": "Leave the column out, or make a number or a category of what matters, such as the weekday.",
+    "E147": "Correct the cell; count what it says as not given (`missing=`, `--missing`), or name all answers "
+    "(`classes=`, `--classes`).",
     "E201": "Use a value that the message lists.",
     "E202": "Name a column, or labeler, that all rounds have.",
     "E203": "Name the positive class: `positive=`, `--positive`; in a win rate `a=`, `b=`, `tie=`.",
@@ -138,6 +140,7 @@ FINDINGS: Mapping[str, str] = {
     "F130": "Nothing.",
     "F131": "If what they say is right, take it for gold: `expert=`, `--expert NAME`; else nothing.",
     "F132": "Check the spelling of what `--missing` or `--map` (`missing=`, `map=`) name; or leave it out.",
+    "F133": "Nothing; if it is an answer, name all answers: `classes=[...]`, `--classes`.",
     "F201": "Instruct these labelers, or stop paying for them.",
     "F202": "Find out whether they read the question the other way round.",
     "F203": "Add gold for items that they labeled.",

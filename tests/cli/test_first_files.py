@@ -171,3 +171,90 @@ def test_options_that_do_nothing_are_not_silent(tmp_path: Path) -> None:
         command = ["moderation", path, "--flag", "human"] if idle[0] == "--gate-on" else ["estimate", path]
         code, told = run(*command, *idle)
         assert (code, "E204" in told) == (2, True), told
+
+
+@pytest.mark.parametrize("bad", ["oops", "2", "maybe not"])
+def test_one_bad_cell_takes_no_judge_away(tmp_path: Path, bad: str) -> None:
+    """The column would be one about the items, and the answer rest on the other judges."""
+    lines = write_wide(tmp_path / "may.csv", 1).read_text(encoding="utf-8").replace("gpt,claude", "ann,bob").split("\n")
+    lines[7] = ",".join([*lines[7].split(",")[:2], bad, *lines[7].split(",")[3:]])
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    code, told = run("estimate", path)
+    told = told.replace("\n     ", " ")
+    assert (code, "E147" in told) == (2, True), told
+    assert f"'{bad}'" in told
+    assert "column 'bob', data row 7" in told
+    code, told = run("estimate", path, "--missing", bad, "--json")
+    assert code == 0, told
+    (note,) = [one for one in json.loads(told)["findings"] if one["code"] == "F122"]
+    assert note["data"]["labelers"] == ["ann", "bob", "human"]
+
+
+@pytest.mark.parametrize("nothing", ["N/A", "-", "error", "null", "#N/A"])
+def test_what_means_nothing_counts_as_not_given(tmp_path: Path, nothing: str) -> None:
+    lines = write_wide(tmp_path / "may.csv", 1).read_text(encoding="utf-8").replace("gpt,claude", "ann,bob").split("\n")
+    for row in (7, 9):
+        lines[row] = ",".join([*lines[row].split(",")[:2], nothing, *lines[row].split(",")[3:]])
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    read = hero.read_round(path)
+    assert (read.labelers, read.n_labels, read.values) == (("ann", "bob", "human"), 3 * 240 - 2, ("0", "1"))
+    told = [one.data["answers"] for one in read.notes if one.code == "F133"]
+    assert told == ([] if nothing == "null" else [{nothing: 2}])
+
+
+def test_a_bad_cell_among_words_and_scores(tmp_path: Path) -> None:
+    words = ["item,ann,bob,expert"]
+    words += [
+        f"{k},{'good' if k % 3 else 'bad'},{'good' if k % 2 else 'bad'},{'good' if k % 3 else 'bad'}"
+        for k in range(240)
+    ]
+    words[5] = "4,good,broken pipe,good"
+    path = tmp_path / "words.csv"
+    path.write_text("\n".join(words) + "\n", encoding="utf-8")
+    with pytest.raises(hero.InputError, match=r"E147 .*'broken pipe'.*column 'bob', data row 5"):
+        hero.read_round(path)
+    scores = ["item,ann,bob,expert"] + [f"{k},{k / 240},{1 - k / 240},{k % 2}" for k in range(240)]
+    scores[5] = "4,0.5,see notes,1"
+    path.write_text("\n".join(scores) + "\n", encoding="utf-8")
+    with pytest.raises(hero.InputError, match=r"E147 .*'see notes'.*column 'bob', data row 5"):
+        hero.read_round(path)
+
+
+def write_criteria(folder: Path, n_items: int = 90) -> dict[str, Path]:
+    """Two criteria, one of them without an expert, wide and long."""
+    rng = np.random.default_rng(3)
+    good = rng.random((n_items, 2)) < 0.5
+    cells: dict[tuple[str, str], list[str]] = {}
+    for place, of in enumerate(("helpful", "safe")):
+        for name, right in (("gpt", 0.9), ("claude", 0.8)):
+            flip = rng.random(n_items) > right
+            cells[of, name] = [str(int(one)) for one in good[:, place] ^ flip]
+    cells["helpful", "expert"] = [str(int(one)) if row < 30 else "" for row, one in enumerate(good[:, 0])]
+    wide = ["item," + ",".join("_".join(key) for key in cells)]
+    wide += [f"i{row}," + ",".join(of[row] for of in cells.values()) for row in range(n_items)]
+    long = ["item,labeler,criterion,label"]
+    long += [
+        f"i{row},{who},{of},{told[row]}" for (of, who), told in cells.items() for row in range(n_items) if told[row]
+    ]
+    out = {"wide": "\n".join(wide), "long": "\n".join(long), "aspect": "\n".join(long).replace("criterion", "aspect")}
+    for name, text in out.items():
+        (folder / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+    return {name: folder / f"{name}.csv" for name in out}
+
+
+def test_several_criteria_are_never_one_question(tmp_path: Path) -> None:
+    """The mean over two questions answers neither."""
+    paths = write_criteria(tmp_path)
+    for name in ("wide", "long"):
+        with pytest.raises(hero.InputError, match=r"E132 .*'helpful', 'safe'"):
+            hero.read_round(paths[name])
+    with pytest.raises(hero.InputError, match=r"E108 .*'aspect'.*--column criterion=aspect --criterion helpful"):
+        hero.read_round(paths["aspect"])
+    helpful = hero.read_round(paths["wide"], criterion="helpful")
+    assert (helpful.labelers, helpful.n_gold, helpful.column_names) == (("claude", "gpt"), 30, ())
+    safe = hero.read_round(paths["wide"], criterion="safe")
+    assert (safe.labelers, safe.n_gold, safe.column_names) == (("claude", "gpt"), 0, ())
+    long = hero.read_round(paths["aspect"], columns={"criterion": "aspect"}, criterion="helpful", expert="expert")
+    assert (long.labelers, long.n_gold) == (("claude", "gpt"), 30)

@@ -68,7 +68,7 @@ def encode_answers(column: Column, keep: frozenset[str] = frozenset(), missing: 
     coded, raw = _encode_both(column, to_text)
     if padded:
         coded = replace(coded, padded=np.isin(raw, padded) & (coded.codes >= 0))
-    return _set_aside(coded, frozenset(map(fold, missing)))
+    return set_aside(coded, frozenset(map(fold, missing)))
 
 
 def mapped_answers(coded: Coded, mapping: Mapping[str, str]) -> Coded:
@@ -84,7 +84,7 @@ def mapped_answers(coded: Coded, mapping: Mapping[str, str]) -> Coded:
     return replace(coded, codes=rank[coded.codes], texts=pa.array(distinct, pa.large_string()), mapped=met)
 
 
-def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
+def set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
     """Without the answers that are to count as not given."""
     texts = coded.list_texts() if folded else []
     hit = np.array([fold(text) in folded for text in texts], np.bool_)
@@ -92,7 +92,7 @@ def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
         return coded
     rank = np.append(np.where(hit, -1, np.cumsum(~hit) - 1), -1)
     aside = {texts[code]: coded.codes == code for code in np.flatnonzero(hit)}
-    return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside=aside)
+    return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside={**coded.aside, **aside})
 
 
 def encode_raw(column: Column) -> NDArray[Any]:
