@@ -258,3 +258,22 @@ def test_several_criteria_are_never_one_question(tmp_path: Path) -> None:
     assert (safe.labelers, safe.n_gold, safe.column_names) == (("claude", "gpt"), 0, ())
     long = hero.read_round(paths["aspect"], columns={"criterion": "aspect"}, criterion="helpful", expert="expert")
     assert (long.labelers, long.n_gold) == (("claude", "gpt"), 30)
+
+
+def test_what_the_data_do_not_tell_ends_with_three(tmp_path: Path) -> None:
+    """A script would take a page without a number for an answer."""
+    rng = np.random.default_rng(1)
+    rows = [f"i{row},{rng.integers(2)},{rng.integers(2)},{rng.integers(2)}" for row in range(60)]
+    path = tmp_path / "noise.csv"
+    path.write_text("\n".join(["item,gpt,claude,flagged", *rows]) + "\n", encoding="utf-8")
+    for command in (["estimate", path], ["moderation", path, "--flag", "flagged"]):
+        code, told = run(*command)
+        assert (code, "E209" in told, "do not tell" in told) == (3, True, True), told
+    code, told = run("check", path)
+    assert code == 0
+    assert "hero estimate would use dawid_skene" in told
+    assert "cannot run: hero3 needs a history with gold" in " ".join(told.split())
+    words = [f"i{row},{'abc'[row % 3]},{'abc'[row // 2 % 3]},{'abc'[row % 3]}" for row in range(60)]
+    path.write_text("\n".join(["item,gpt,claude,expert", *words]) + "\n", encoding="utf-8")
+    code, told = run("estimate", path)
+    assert code == 0, told
