@@ -58,6 +58,7 @@ CATALOGUE: dict[str, str] = {
     "E207": "the configuration file is wrong",
     "E208": "the current round is one of its own past rounds",
     "E209": "the data do not tell what was asked for",
+    "E210": "rounds are on different scales",
     "E211": "this needs single items, and the round was counted without keeping them",
     "E212": "an engine is missing, or failed",
     "E213": "the output cannot be written",

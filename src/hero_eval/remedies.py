@@ -55,6 +55,7 @@ ERRORS: Mapping[str, str] = {
     "E207": "Correct the key or the value in `hero.toml` or `pyproject.toml`.",
     "E208": "Leave the round out of history; its own gold counts without that, by the methods that use it.",
     "E209": "Read the findings: gold in this round, or past rounds with gold, tells more.",
+    "E210": "Bring the labels to one scale (`map=`, `--map`), or leave out the rounds of the other.",
     "E211": 'Read the rounds with `engine="memory"` if they fit, or ask without what needs single items.',
     "E212": "Install the extra that the message names, give the engine more memory, or look at its own log.",
     "E213": "Free some space where the output goes, or send it elsewhere.",

@@ -277,3 +277,37 @@ def test_what_the_data_do_not_tell_ends_with_three(tmp_path: Path) -> None:
     path.write_text("\n".join(["item,gpt,claude,expert", *words]) + "\n", encoding="utf-8")
     code, told = run("estimate", path)
     assert code == 0, told
+
+
+def write_ratings(path: Path, kind: str, seed: int = 1, gold: int = 60, n_items: int = 120) -> Path:
+    """Grades from 1 to 5 by three labelers, as they are, as 0 or 1 (good enough), or as shares."""
+    rng = np.random.default_rng(seed)
+    show = {"grades": int, "binary": lambda x: int(x > 3), "shares": lambda x: (x - 1) / 4}[kind]
+    lines = ["item,ann,bob,cid,expert"]
+    for row in range(n_items):
+        grade = rng.integers(1, 6)
+        told = [show(np.clip(grade + rng.integers(-1, 2), 1, 5)) for _ in range(3)]
+        lines.append(f"{path.stem}{row},{','.join(map(str, told))},{show(grade) if row < gold else ''}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("pair", [("grades", "binary"), ("binary", "grades"), ("shares", "grades")])
+def test_a_history_on_another_scale_is_refused(tmp_path: Path, pair: tuple[str, str]) -> None:
+    """9,996 of 10,000 items would be good, since all labels lie at the end of the other scale."""
+    current = write_ratings(tmp_path / "may.csv", pair[0], gold=0)
+    past = write_ratings(tmp_path / "april.csv", pair[1], seed=2)
+    code, told = run("estimate", current, "--history", past)
+    assert (code, "E210" in told) == (2, True), told
+    assert "from 1 to 5" in " ".join(told.split())
+
+
+def test_the_same_scale_is_not_refused(tmp_path: Path) -> None:
+    """A model whose grades are low is on the same scale still."""
+    past = write_ratings(tmp_path / "april.csv", "grades", seed=2)
+    poor = tmp_path / "may.csv"
+    rng = np.random.default_rng(3)
+    rows = [f"i{row},{','.join(str(rng.integers(1, 3)) for _ in range(3))}," for row in range(60)]
+    poor.write_text("\n".join(["item,ann,bob,cid,expert", *rows]) + "\n", encoding="utf-8")
+    code, told = run("estimate", poor, "--history", past)
+    assert code == 0, told
