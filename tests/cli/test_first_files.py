@@ -311,3 +311,22 @@ def test_the_same_scale_is_not_refused(tmp_path: Path) -> None:
     poor.write_text("\n".join(["item,ann,bob,cid,expert", *rows]) + "\n", encoding="utf-8")
     code, told = run("estimate", poor, "--history", past)
     assert code == 0, told
+
+
+def test_a_named_gold_column_may_be_in_past_rounds_alone(tmp_path: Path) -> None:
+    """A round that is new has no gold yet."""
+    past = write_wide(tmp_path / "april.csv", 2)
+    past.write_text(past.read_text(encoding="utf-8").replace("expert", "checked_by_us", 1), encoding="utf-8")
+    lines = write_wide(tmp_path / "may.csv", 1).read_text(encoding="utf-8").split("\n")
+    current = tmp_path / "may.csv"
+    current.write_text("\n".join(line.rpartition(",")[0] for line in lines if line) + "\n", encoding="utf-8")
+    code, told = run("estimate", current, "--history", past, "--column", "gold=checked_by_us", "--json")
+    assert code == 0, told
+    assert json.loads(told)["n_gold_history"] > 0
+    code, told = run("estimate", current, "--history", past, "--column", "gold=checked_by_u")
+    assert (code, "E104" in told) == (2, True), told
+    assert "Did you mean 'checked_by_us'?" in " ".join(told.split())
+    code, told = run("estimate", current, "--history", past, "--labelers", "gpt,claude,checked")
+    assert (code, "E131" in told) == (2, True), told
+    assert "Other columns: " in " ".join(told.split())
+    assert "'human'" in told

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hero_eval.any_round import AnyRound
 
 Idle = frozenset[tuple[str, str]]
-"""(option, answer) for each."""
+"""(option, answer) for each; ("gold", column) for a column of gold that is not there."""
 
 
 def idle_answers(options: ReadOptions, columns: Iterable[Coded | None]) -> Idle:
@@ -24,6 +24,11 @@ def idle_answers(options: ReadOptions, columns: Iterable[Coded | None]) -> Idle:
     mapped = {text for one in there for text in one.mapped}
     unsaid = {("missing", one) for one in options.missing if fold(one) not in aside}
     return frozenset(unsaid | {("map", one) for one in options.mapped if fold(one) not in mapped})
+
+
+def idle_gold(options: ReadOptions, found: bool) -> Idle:
+    """The column of gold that was named, where there is none."""
+    return frozenset() if found or "gold" not in options.columns else frozenset({("gold", options.columns["gold"])})
 
 
 def idle_of(rounds: Sequence[AnyRound]) -> Idle:

@@ -43,6 +43,8 @@ class ReadOptions:
     """Labelers of other rounds, by which those of a wide table are known."""
     lenient: bool = False
     """Whether labelers that were named may be absent from this round, because others have them."""
+    among_several: bool = False
+    """Whether other rounds are read alike, so that one may lack the column of gold that was named."""
     spelling: bool = True
     """Whether rare answers that look like misspellings are refused; not of rounds that were taken in before."""
     problems: tuple[Problem, ...] = ()

@@ -58,6 +58,7 @@ def asked_of(options: ReadOptions) -> Asked:
         known=options.familiar,
         aside=aside,
         lenient=options.lenient,
+        among_several=options.among_several,
     )
 
 

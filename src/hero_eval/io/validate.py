@@ -21,7 +21,7 @@ from hero_eval.io.arrays import set_aside
 from hero_eval.io.bridge import kept, taken
 from hero_eval.io.distinct import Codes
 from hero_eval.io.experts import expert_notes, with_experts
-from hero_eval.io.idle import Idle, idle_answers, idle_note
+from hero_eval.io.idle import Idle, idle_answers, idle_gold, idle_note
 from hero_eval.io.items import Described, check_named, describe
 from hero_eval.io.labels import (
     Gold,
@@ -135,6 +135,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         raise InputError(problems)
     known_gold = gold_of_items(gold, gold_answers, settled.item_ids)
     idle = idle_answers(options, (labels.answers, gold.answers if gold else None))
+    idle |= idle_gold(options, gold is not None)
     note = None if options.lenient else idle_note(idle)
     cut = cut_labels(settled, scale[settled.answer]) if scored else None
     return Contents(
@@ -171,6 +172,8 @@ def _name_columns(sources: InputTables, options: ReadOptions, problems: list[Pro
     """Tables under our names. Missing columns and empty tables are reported here."""
     mapped = {ours: theirs for ours, theirs in options.columns.items() if ours != "criterion" or not options.criterion}
     wrong_mappings = {} if sources.broken else unknown_mappings(sources.given(), mapped)
+    if options.among_several:
+        wrong_mappings.pop("gold", None)  # another round may have it
     problems += wrong_mappings.values()
     named: dict[str, Named] = {}
     for table, needed in NEEDED.items():

@@ -112,6 +112,8 @@ class Asked:
     """Columns that the caller uses for something else."""
     lenient: bool = False
     """Whether some of the named labelers may be absent: another round has them."""
+    among_several: bool = False
+    """The same of the column of gold."""
     option: str = "--labelers"
     """How the command names labelers' columns."""
 
@@ -207,7 +209,7 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
     if given in header:
         return given
     if "gold" in asked.columns:  # what was named is taken, or nothing is
-        if hint := meant(given, header):
+        if (hint := meant(given, header)) and not asked.among_several:
             raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(list(header))}.{hint}")
         return None
     named = [one for one in header if is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
