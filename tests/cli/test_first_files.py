@@ -330,3 +330,22 @@ def test_a_named_gold_column_may_be_in_past_rounds_alone(tmp_path: Path) -> None
     assert (code, "E131" in told) == (2, True), told
     assert "Other columns: " in " ".join(told.split())
     assert "'human'" in told
+
+
+def test_a_plan_before_data_ignores_nothing(tmp_path: Path) -> None:
+    past = write_wide(tmp_path / "april.csv", 2, n_items=60)
+    planned = ["plan", "--items", "500", "--labelers", "5", "--gold", "50"]
+    code, told = run(*planned, "--history", past)
+    assert (code, "E204 history has no effect" in told) == (2, True), told
+    code, told = run(*planned, "--budget", "100", "--cost", "gold=3")
+    assert (code, "E204 budget has no effect" in told, "E204 costs" in told) == (2, True, True), told
+    assert run(*planned)[0] == 0
+
+
+def test_a_width_says_whose_it_is(tmp_path: Path) -> None:
+    """Without history `hero estimate` takes another method than the one that tells labelers apart."""
+    current = write_wide(tmp_path / "may.csv", 1, n_items=90)
+    code, told = run("labelers", current, "--cost", "gold=3,label=.05")
+    assert code == 0, told
+    assert "interval by hero3 is" in " ".join(told.split())
+    assert "hero estimate chooses the method" in " ".join(told.split())

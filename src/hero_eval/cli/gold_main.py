@@ -149,6 +149,7 @@ def next_items(
 @grouped
 def plan(
     *,
+    context: typer.Context,
     current: given.Current = None,
     history: given.Histories = None,
     width: Annotated[
@@ -176,9 +177,17 @@ def plan(
     from hero_eval.cli.inputs import Data
 
     count, reading = _labels_per_item(reading, planned=current is None)
+    if current is None and not _typed(context, "history"):
+        history = None  # a project's own past rounds are of its rounds, and not of one that is only planned
     data = Data(given.some(current), history or (), reading, positive)
     asked = {"width": width, "budget": budget, "level": level, "labelers": count}
     gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json)
+
+
+def _typed(context: typer.Context, option: str) -> bool:
+    """Whether the option is on the command line, and not of a file of defaults."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _labels_per_item(reading: Counting, *, planned: bool) -> tuple[int | None, Counting]:
