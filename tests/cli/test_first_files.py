@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hero_eval as hero
+from hero_eval.cli.exit_codes import error_width
 from hero_eval.cli.main import app
 
 JUDGES = ("gpt", "claude", "human")
@@ -349,3 +350,16 @@ def test_a_width_says_whose_it_is(tmp_path: Path) -> None:
     assert code == 0, told
     assert "interval by hero3 is" in " ".join(told.split())
     assert "hero estimate chooses the method" in " ".join(told.split())
+
+
+def test_what_is_wrong_is_folded_as_answers_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of 300 columns is hard to read beside a page of 80."""
+    monkeypatch.setattr("hero_eval.cli.exit_codes.error_width", error_width)
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "odd.csv"
+    path.write_text("item,rater,answer,remark\n1,a,0,x\n2,b,1,y\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["estimate", "odd.csv", "--covariates", "lenght"])
+    assert result.exit_code == 2
+    assert max(map(len, result.stderr.splitlines())) <= 80
+    assert all(line[:1] in ("E", " ") for line in result.stderr.splitlines())
