@@ -109,6 +109,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F802": ("note", "for some judges it was not said which model and prompt they are"),
     "F803": ("note", "items on which experts differ have no gold"),
     "F804": ("warning", "a round has no date"),
+    "F134": ("warning", "labels of items that a round did not have were put into it"),
     # gold that experts give on the page
     "F805": ("warning", "experts skipped many items"),
     "F806": ("warning", "experts contradict each other, or themselves"),

@@ -143,6 +143,8 @@ FINDINGS: Mapping[str, str] = {
     "F131": "If what they say is right, take it for gold: `expert=`, `--expert NAME`; else nothing.",
     "F132": "Check the spelling of what `--missing` or `--map` (`missing=`, `map=`) name; or leave it out.",
     "F133": "Nothing; if it is an answer, name all answers: `classes=[...]`, `--classes`.",
+    "F134": "Nothing, if they belong to the same round. Else take it out (`hero remove`), and add "
+    "the two under names of their own: `--round`.",
     "F201": "Instruct these labelers, or stop paying for them.",
     "F202": "Find out whether they read the question the other way round.",
     "F203": "Add gold for items that they labeled.",

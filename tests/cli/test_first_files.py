@@ -363,3 +363,25 @@ def test_what_is_wrong_is_folded_as_answers_are(tmp_path: Path, monkeypatch: pyt
     assert result.exit_code == 2
     assert max(map(len, result.stderr.splitlines())) <= 80
     assert all(line[:1] in ("E", " ") for line in result.stderr.splitlines())
+
+
+@pytest.mark.slow
+def test_merging_says_what_is_new_and_what_changed(tmp_path: Path) -> None:
+    """Two weeks under one name would be one round, without a word."""
+    pytest.importorskip("deltalake")
+    store = tmp_path / "store"
+    first, second = write_wide(tmp_path / "may.csv", 1, n_items=30), write_wide(tmp_path / "june.csv", 2, n_items=20)
+    assert run("init", "--store", store)[0] == 0
+    assert run("add", first, "--round", "2026-05", "--store", store)[0] == 0
+    code, told = run("add", second, "--round", "2026-05", "--store", store)
+    assert code == 0, told
+    assert "20 new items" in " ".join(told.split())
+    assert "F134" in told
+    late = tmp_path / "late.csv"
+    known = hero.read_round(first)
+    rows = [row for row in range(30) if known.gold[list(known.item_ids).index(f"may-{row}")] < 0][:3]
+    late.write_text("item,gold\n" + "".join(f"may-{row},1\n" for row in rows), encoding="utf-8")
+    code, told = run("add", late, "--round", "2026-05", "--store", store)
+    assert code == 0, told
+    assert "0 new items, 0 labels, 3 gold; 3 items changed" in " ".join(told.split())
+    assert "F134" not in told

@@ -174,8 +174,8 @@ class Store(ReadableStore):
         Returns
         -------
         Added
-            The round's `entry`, how many `labels`, `gold` and `items` came, whether they were `merged` into a round
-            that was there, and `findings`.
+            The round's `entry`, how many `labels`, `gold` and new `items` came, whether they were `merged` into a round
+            that was there, how many of its items `changed`, and `findings`.
 
         Raises
         ------
