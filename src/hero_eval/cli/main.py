@@ -59,7 +59,7 @@ def hero(
     del version
 
 
-@app.command(rich_help_panel=_ASK)
+@app.command(rich_help_panel=_ASK, epilog="Example:\n  hero demo --output demo")
 @grouped
 def demo(
     *,
