@@ -259,7 +259,7 @@ BAD_INPUTS: list[BadInput] = [
         "labels that never meet gold",
         edited(lambda tables: _said(tables, "labels", lambda row: "good" if row % 3 else "bad")),
         "E127",
-        ("column 'label'", "'bad', 'good'", "'0', '1'", "map=", "--map bad=1"),
+        ("column 'label'", "'bad', 'good'", "'0', '1'", "map=", "--map bad=...,good=...", "--labelers"),
     ),
     BadInput(
         "gold of many numbers beside labels that are words",
@@ -270,8 +270,26 @@ BAD_INPUTS: list[BadInput] = [
     BadInput(
         "a score that is no number",
         edited(lambda tables: _said(tables, "labels", lambda row: "7;5" if row == 4 else str(row / 8))),
+        "E147",
+        ("column 'label'", "data row 4", "'7;5'", "--missing '7;5'", "--classes"),
+    ),
+    BadInput(
+        "scores that are often no number",
+        edited(lambda tables: _said(tables, "labels", lambda row: "much" if row % 4 == 0 else str(row / 8))),
         "E126",
-        ("column 'label'", "distinct numbers", "'7;5'", "--missing", "--label-kind answer"),
+        ("column 'label'", "distinct numbers", "'much'", "--missing", "--label-kind answer"),
+    ),
+    BadInput(
+        "a word among numbers",
+        edited(_set("labels", 7, "label", "oops")),
+        "E147",
+        ("labels.csv", "column 'label'", "data row 7", "'oops'", "--missing oops"),
+    ),
+    BadInput(
+        "another number among 0 and 1",
+        edited(_set("labels", 7, "label", "11")),
+        "E147",
+        ("labels.csv", "data row 7", "'11'", "0 or 1", "--missing 11"),
     ),
     BadInput(
         "label outside the classes",

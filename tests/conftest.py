@@ -26,6 +26,12 @@ def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_site(tmp_path_factory.mktemp("site"))
 
 
+@pytest.fixture(autouse=True)
+def _whole_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands write each problem in one line, so that tests can look for words that would be parted by a fold."""
+    monkeypatch.setattr("hero_eval.cli.exit_codes.error_width", lambda: 10**6)
+
+
 @pytest.hookimpl(tryfirst=True)  # groups are read after it
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what starts Spark; in a parallel run deal groups out whole, those with most long tests first."""

@@ -37,6 +37,7 @@ SAYS = {
     "read": "files become rounds",
     "counting": "rounds become patterns",
     "score_scale": "scores of all rounds, cut into the same bins",
+    "round_scales": "whether rounds count on one scale",
     "gold_scale": "gold of many numbers, cut into classes",
     "round": "labels, gold and items",
     "votes": "side-by-side votes, counted",

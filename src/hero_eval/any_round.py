@@ -29,6 +29,9 @@ class AnyRound(Displayed, ABC):
     label_score: NDArray[np.float64] | None = None
     """The labels as numbers, if they are scores; only rounds in memory may have them."""
 
+    idle: frozenset[tuple[str, str]] = frozenset()
+    """Answers that the caller named, with the option (missing or map), and that nobody gave; not known of an engine."""
+
     @property
     def answer_values(self) -> tuple[str, ...]:
         """What labels may say; the same as `values`, unless labels are scores."""

@@ -47,6 +47,7 @@ CATALOGUE: dict[str, str] = {
     "E135": "a file elsewhere cannot be fetched",
     "E136": "a past round that was named is not there",
     "E137": "a covariate holds dates",
+    "E147": "a few cells hold something else than all others",
     # calls
     "E201": "an option has a value that is not known",
     "E202": "a covariate, text or flag column is absent from a round",
@@ -56,6 +57,8 @@ CATALOGUE: dict[str, str] = {
     "E206": "the method needs something that was not given",
     "E207": "the configuration file is wrong",
     "E208": "the current round is one of its own past rounds",
+    "E209": "the data do not tell what was asked for",
+    "E210": "rounds are on different scales",
     "E211": "this needs single items, and the round was counted without keeping them",
     "E212": "an engine is missing, or failed",
     "E213": "the output cannot be written",

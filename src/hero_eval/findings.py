@@ -43,6 +43,10 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F125": ("note", "levels of a categorical covariate that became columns"),
     "F126": ("note", "vectors that were reduced to a few covariates"),
     "F127": ("note", "a large file of scores that was read into memory"),
+    "F130": ("note", "what experts among the labelers said is gold, as asked"),
+    "F131": ("warning", "labelers are called like experts, and there is no gold"),
+    "F132": ("note", "answers that were named, and that nobody gave"),
+    "F133": ("note", "cells that hold no answer count as not given"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -107,6 +111,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F802": ("note", "for some judges it was not said which model and prompt they are"),
     "F803": ("note", "items on which experts differ have no gold"),
     "F804": ("warning", "a round has no date"),
+    "F134": ("warning", "labels of items that a round did not have were put into it"),
     # gold that experts give on the page
     "F805": ("warning", "experts skipped many items"),
     "F806": ("warning", "experts contradict each other, or themselves"),

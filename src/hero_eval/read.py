@@ -60,6 +60,7 @@ def read_round(
     labelers: Sequence[str] | None = None,
     exclude_labelers: Sequence[str] | None = None,
     criterion: str | None = None,
+    expert: str | Sequence[str] | None = None,
     engine: str | None = None,
     memory_limit: str | None = None,
     spark: Any | None = None,
@@ -103,6 +104,9 @@ def read_round(
     criterion : str, optional
         Of several criteria in one table the one that is asked for: columns such as ``helpful_gpt`` or ``gpt_helpful``
         of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.
+    expert : str or sequence of str, optional
+        Labelers whose answers are gold and not labels, ``*`` stands for any text; in a wide table, columns. Where two
+        of them differ on an item it gets no gold. None: nobody's.
     engine : {"memory", "duckdb", "spark"}, optional
         Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
         10 million labels or 256 MB and more, which the files say before they are read; else memory. Scores are always
@@ -148,6 +152,7 @@ def read_round(
         labelers,
         exclude_labelers,
         criterion,
+        expert,
     )
     return read_with(path, options, engine, memory_limit, spark)
 
@@ -267,7 +272,7 @@ def _refuse_in_engine(options: ReadOptions, engine: str) -> None:
         message = f"map is for rounds in memory, and {engine} counts this one. Give engine='memory', or map the files"
         raise wrong("E204", message)
     if options.chooses_rows:
-        what = "labelers, exclude_labelers and criterion are"
+        what = "labelers, exclude_labelers, criterion and expert are"
         raise wrong("E204", f"{what} for rounds in memory, and {engine} counts this one. Give engine='memory'")
 
 

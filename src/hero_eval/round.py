@@ -19,12 +19,7 @@ from hero_eval.io.frames import from_frames
 from hero_eval.io.read_options import make_options
 from hero_eval.io.tables import absent, number_problems
 from hero_eval.io.validate import Contents, parse_round
-from hero_eval.io.values import (
-    answer_text,
-    canonical,
-    count_of,
-    is_binary,
-)
+from hero_eval.io.values import answer_text, canonical, count_of, is_binary
 
 
 class Round(AnyRound):
@@ -72,6 +67,9 @@ class Round(AnyRound):
     criterion : str, optional
         Of several criteria in one table the one that is asked for: columns such as ``helpful_gpt`` or ``gpt_helpful``
         of a wide table, rows of a long one that has a column ``criterion``. None: there is only one.
+    expert : str or sequence of str, optional
+        Labelers whose answers are gold and not labels, ``*`` stands for any text; in a wide table, columns. Where two
+        of them differ on an item it gets no gold. None: nobody's.
 
     Raises
     ------
@@ -136,10 +134,11 @@ class Round(AnyRound):
         labelers: Sequence[str] | None = None,
         exclude_labelers: Sequence[str] | None = None,
         criterion: str | None = None,
+        expert: str | Sequence[str] | None = None,
     ) -> None:
         """Read the tables."""
         called = "round" if name is None else name
-        chosen = (labelers, exclude_labelers, criterion)
+        chosen = (labelers, exclude_labelers, criterion, expert)
         options = make_options(columns, classes, positive, covariates, text, called, missing, label_kind, map, *chosen)
         self._hold(parse_round(from_frames(labels, gold, items), options))
 
@@ -164,6 +163,7 @@ class Round(AnyRound):
         self.classes_given = contents.classes_given
         self.positive = contents.positive
         self.frame_kind = contents.frame_kind
+        self.idle = contents.idle
 
     @property
     def item_ids(self) -> NDArray[np.object_]:

@@ -15,6 +15,7 @@ from hero_eval.gold_scale import cut_gold, has_numeric_gold
 from hero_eval.io.distinct import Codes
 from hero_eval.io.scores import MOST_BINS, are_scores, as_numbers, bin_names, cut_scores, score_note
 from hero_eval.round import Round
+from hero_eval.round_scales import refuse_other_scales
 
 OneRound = TypeVar("OneRound", bound=AnyRound)
 
@@ -33,6 +34,7 @@ def on_one_scale(
     Rounds without scores come back as they are. If one has scores, the numbers of all others are scores too; a round
     that names other answers is refused (E205), and so is one that is kept without its items (E214).
     """
+    refuse_other_scales(rounds)
     numeric = has_numeric_gold(rounds)
     if not numeric and not _any_scores(rounds):
         return tuple(rounds)

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hero_eval as hero
+from hero_eval.cli.exit_codes import error_width
 from hero_eval.cli.main import app
 
 JUDGES = ("gpt", "claude", "human")
@@ -85,3 +86,302 @@ def test_a_plan_where_judges_err_together(tmp_path: Path) -> None:
     for asked in (["--width", "0.07"], ["--budget", "80", "--cost", "gold=3,label=.05"]):
         code, told = run("plan", current, "--history", *past, *asked)
         assert code == 0, told
+
+
+def write_long(path: Path, seed: int, *, who: str = "expert", gold: bool = False, n_items: int = 120) -> Path:
+    """Three judges and one more labeler, who answers the first third, in a long table."""
+    rng = np.random.default_rng(seed)
+    good = rng.random(n_items) < 0.4
+    lines = ["item,labeler,label" + (",gold" if gold else "")]
+    for row in range(n_items):
+        truth = f",{int(good[row])}" if gold and row < n_items // 3 else "," if gold else ""
+        for right, name in zip((0.9, 0.8, 0.7), JUDGES, strict=True):
+            said = int(good[row]) if rng.random() < right else 1 - int(good[row])
+            lines.append(f"{path.stem}-{row},{name},{said}{truth}")
+        if row < n_items // 3:
+            lines.append(f"{path.stem}-{row},{who},{int(good[row])}{truth}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("who", ["expert", "gold", "human_expert", "Expert 1"])
+def test_an_expert_among_the_labelers_does_not_go_unnoticed(tmp_path: Path, who: str) -> None:
+    """What the expert said would count as noisy labels, and the round as one without gold."""
+    path = write_long(tmp_path / "may.csv", 1, who=who)
+    silent = hero.read_round(path)
+    assert silent.n_gold == 0
+    (note,) = [one for one in silent.notes if one.code == "F131"]
+    assert who in note.fact
+    assert f"--expert '{who}'" in note.action or f"--expert {who}" in note.action
+    told = hero.read_round(path, expert=who)
+    assert told.n_gold == 40
+    assert who not in told.labelers
+    assert [one.code for one in told.notes] == ["F130"]
+
+
+def test_every_reading_command_takes_an_expert(tmp_path: Path) -> None:
+    path, past = write_long(tmp_path / "may.csv", 1), write_long(tmp_path / "april.csv", 2)
+    code, told = run("estimate", path, "--history", past, "--expert", "expert", "--json")
+    assert code == 0, told
+    assert json.loads(told)["n_gold_current"] == 40
+    code, told = run("labelers", past, "--expert", "exp*", "--json")
+    assert code == 0, told
+    assert json.loads(told)["n_gold"] == 40
+    code, told = run("estimate", path, "--expert", "exprt")
+    assert code == 2
+    assert "E131" in told
+    assert "Did you mean 'expert'?" in told.replace("\n     ", " ")
+
+
+def test_experts_beside_gold_and_in_wide_tables(tmp_path: Path) -> None:
+    beside = hero.read_round(write_long(tmp_path / "may.csv", 1, gold=True), expert="expert")
+    assert beside.n_gold == 40
+    assert [one.code for one in beside.notes if one.code == "F131"] == []
+    wide = write_wide(tmp_path / "june.csv", 1, gold=0.3)
+    text = wide.read_text(encoding="utf-8").replace("expert", "human_expert", 1)
+    wide.write_text(text, encoding="utf-8")
+    by_name = hero.read_round(wide, expert="human_expert")
+    assert by_name.labelers == ("claude", "gpt", "human")
+    assert by_name.n_gold == hero.read_round(wide, columns={"gold": "human_expert"}).n_gold > 0
+    two = tmp_path / "two.csv"
+    rows = ["item,gpt,claude,a,b", "1,1,0,1,1", "2,0,0,1,0", "3,1,1,,0", "4,0,1,yes,1", "5,,,1,1", "6,1,1,0,"]
+    two.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    read = hero.read_round(two, expert=["a", "b"])
+    assert read.labelers == ("claude", "gpt")
+    known = {item: int(of) for item, of in zip(read.item_ids, read.gold, strict=True)}
+    assert known == {"1": 1, "2": -1, "3": 0, "4": 1, "6": 0}
+    assert {one.code for one in read.notes} == {"F102", "F122", "F130", "F803"}
+
+
+def test_options_that_do_nothing_are_not_silent(tmp_path: Path) -> None:
+    """A typo in them would change nothing, and nobody would know."""
+    path, past = write_wide(tmp_path / "may.csv", 1, n_items=90), write_wide(tmp_path / "april.csv", 2, n_items=90)
+    code, told = run("estimate", path, "--history", past, "--exclude-labelers", "cluade")
+    assert (code, "E131" in told, "Did you mean 'claude'?" in told.replace("\n     ", " ")) == (2, True, True), told
+    code, told = run("estimate", path, "--exclude-labelers", "nobody")
+    assert (code, "E131" in told) == (2, True), told
+    code, told = run("estimate", path, "--history", past, "--missing", "7", "--map", "9=1", "--json")
+    assert code == 0, told
+    (note,) = [one for one in json.loads(told)["findings"] if one["code"] == "F132"]
+    assert note["data"] == {"missing": ["7"], "map": ["9"]}
+    past.write_text(past.read_text(encoding="utf-8").replace("april-3,1", "april-3,7", 1), encoding="utf-8")
+    code, told = run("estimate", path, "--history", past, "--missing", "7", "--json")
+    assert code == 0, told
+    assert "F132" not in told
+    for idle in (["--looks", "3"], ["--gate-on", "recall"]):
+        command = ["moderation", path, "--flag", "human"] if idle[0] == "--gate-on" else ["estimate", path]
+        code, told = run(*command, *idle)
+        assert (code, "E204" in told) == (2, True), told
+
+
+@pytest.mark.parametrize("bad", ["oops", "2", "maybe not"])
+def test_one_bad_cell_takes_no_judge_away(tmp_path: Path, bad: str) -> None:
+    """The column would be one about the items, and the answer rest on the other judges."""
+    lines = write_wide(tmp_path / "may.csv", 1).read_text(encoding="utf-8").replace("gpt,claude", "ann,bob").split("\n")
+    lines[7] = ",".join([*lines[7].split(",")[:2], bad, *lines[7].split(",")[3:]])
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    code, told = run("estimate", path)
+    told = told.replace("\n     ", " ")
+    assert (code, "E147" in told) == (2, True), told
+    assert f"'{bad}'" in told
+    assert "column 'bob', data row 7" in told
+    code, told = run("estimate", path, "--missing", bad, "--json")
+    assert code == 0, told
+    (note,) = [one for one in json.loads(told)["findings"] if one["code"] == "F122"]
+    assert note["data"]["labelers"] == ["ann", "bob", "human"]
+
+
+@pytest.mark.parametrize("nothing", ["N/A", "-", "error", "null", "#N/A"])
+def test_what_means_nothing_counts_as_not_given(tmp_path: Path, nothing: str) -> None:
+    lines = write_wide(tmp_path / "may.csv", 1).read_text(encoding="utf-8").replace("gpt,claude", "ann,bob").split("\n")
+    for row in (7, 9):
+        lines[row] = ",".join([*lines[row].split(",")[:2], nothing, *lines[row].split(",")[3:]])
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    read = hero.read_round(path)
+    assert (read.labelers, read.n_labels, read.values) == (("ann", "bob", "human"), 3 * 240 - 2, ("0", "1"))
+    told = [one.data["answers"] for one in read.notes if one.code == "F133"]
+    assert told == ([] if nothing == "null" else [{nothing: 2}])
+
+
+def test_a_bad_cell_among_words_and_scores(tmp_path: Path) -> None:
+    words = ["item,ann,bob,expert"]
+    words += [
+        f"{k},{'good' if k % 3 else 'bad'},{'good' if k % 2 else 'bad'},{'good' if k % 3 else 'bad'}"
+        for k in range(240)
+    ]
+    words[5] = "4,good,broken pipe,good"
+    path = tmp_path / "words.csv"
+    path.write_text("\n".join(words) + "\n", encoding="utf-8")
+    with pytest.raises(hero.InputError, match=r"E147 .*'broken pipe'.*column 'bob', data row 5"):
+        hero.read_round(path)
+    scores = ["item,ann,bob,expert"] + [f"{k},{k / 240},{1 - k / 240},{k % 2}" for k in range(240)]
+    scores[5] = "4,0.5,see notes,1"
+    path.write_text("\n".join(scores) + "\n", encoding="utf-8")
+    with pytest.raises(hero.InputError, match=r"E147 .*'see notes'.*column 'bob', data row 5"):
+        hero.read_round(path)
+
+
+def write_criteria(folder: Path, n_items: int = 90) -> dict[str, Path]:
+    """Two criteria, one of them without an expert, wide and long."""
+    rng = np.random.default_rng(3)
+    good = rng.random((n_items, 2)) < 0.5
+    cells: dict[tuple[str, str], list[str]] = {}
+    for place, of in enumerate(("helpful", "safe")):
+        for name, right in (("gpt", 0.9), ("claude", 0.8)):
+            flip = rng.random(n_items) > right
+            cells[of, name] = [str(int(one)) for one in good[:, place] ^ flip]
+    cells["helpful", "expert"] = [str(int(one)) if row < 30 else "" for row, one in enumerate(good[:, 0])]
+    wide = ["item," + ",".join("_".join(key) for key in cells)]
+    wide += [f"i{row}," + ",".join(of[row] for of in cells.values()) for row in range(n_items)]
+    long = ["item,labeler,criterion,label"]
+    long += [
+        f"i{row},{who},{of},{told[row]}" for (of, who), told in cells.items() for row in range(n_items) if told[row]
+    ]
+    out = {"wide": "\n".join(wide), "long": "\n".join(long), "aspect": "\n".join(long).replace("criterion", "aspect")}
+    for name, text in out.items():
+        (folder / f"{name}.csv").write_text(text + "\n", encoding="utf-8")
+    return {name: folder / f"{name}.csv" for name in out}
+
+
+def test_several_criteria_are_never_one_question(tmp_path: Path) -> None:
+    """The mean over two questions answers neither."""
+    paths = write_criteria(tmp_path)
+    for name in ("wide", "long"):
+        with pytest.raises(hero.InputError, match=r"E132 .*'helpful', 'safe'"):
+            hero.read_round(paths[name])
+    with pytest.raises(hero.InputError, match=r"E108 .*'aspect'.*--column criterion=aspect --criterion helpful"):
+        hero.read_round(paths["aspect"])
+    helpful = hero.read_round(paths["wide"], criterion="helpful")
+    assert (helpful.labelers, helpful.n_gold, helpful.column_names) == (("claude", "gpt"), 30, ())
+    safe = hero.read_round(paths["wide"], criterion="safe")
+    assert (safe.labelers, safe.n_gold, safe.column_names) == (("claude", "gpt"), 0, ())
+    long = hero.read_round(paths["aspect"], columns={"criterion": "aspect"}, criterion="helpful", expert="expert")
+    assert (long.labelers, long.n_gold) == (("claude", "gpt"), 30)
+
+
+def test_what_the_data_do_not_tell_ends_with_three(tmp_path: Path) -> None:
+    """A script would take a page without a number for an answer."""
+    rng = np.random.default_rng(1)
+    rows = [f"i{row},{rng.integers(2)},{rng.integers(2)},{rng.integers(2)}" for row in range(60)]
+    path = tmp_path / "noise.csv"
+    path.write_text("\n".join(["item,gpt,claude,flagged", *rows]) + "\n", encoding="utf-8")
+    for command in (["estimate", path], ["moderation", path, "--flag", "flagged"]):
+        code, told = run(*command)
+        assert (code, "E209" in told, "do not tell" in told) == (3, True, True), told
+    code, told = run("check", path)
+    assert code == 0
+    assert "hero estimate would use dawid_skene" in told
+    assert "cannot run: hero3 needs a history with gold" in " ".join(told.split())
+    words = [f"i{row},{'abc'[row % 3]},{'abc'[row // 2 % 3]},{'abc'[row % 3]}" for row in range(60)]
+    path.write_text("\n".join(["item,gpt,claude,expert", *words]) + "\n", encoding="utf-8")
+    code, told = run("estimate", path)
+    assert code == 0, told
+
+
+def write_ratings(path: Path, kind: str, seed: int = 1, gold: int = 60, n_items: int = 120) -> Path:
+    """Grades from 1 to 5 by three labelers, as they are, as 0 or 1 (good enough), or as shares."""
+    rng = np.random.default_rng(seed)
+    show = {"grades": int, "binary": lambda x: int(x > 3), "shares": lambda x: (x - 1) / 4}[kind]
+    lines = ["item,ann,bob,cid,expert"]
+    for row in range(n_items):
+        grade = rng.integers(1, 6)
+        told = [show(np.clip(grade + rng.integers(-1, 2), 1, 5)) for _ in range(3)]
+        lines.append(f"{path.stem}{row},{','.join(map(str, told))},{show(grade) if row < gold else ''}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("pair", [("grades", "binary"), ("binary", "grades"), ("shares", "grades")])
+def test_a_history_on_another_scale_is_refused(tmp_path: Path, pair: tuple[str, str]) -> None:
+    """9,996 of 10,000 items would be good, since all labels lie at the end of the other scale."""
+    current = write_ratings(tmp_path / "may.csv", pair[0], gold=0)
+    past = write_ratings(tmp_path / "april.csv", pair[1], seed=2)
+    code, told = run("estimate", current, "--history", past)
+    assert (code, "E210" in told) == (2, True), told
+    assert "from 1 to 5" in " ".join(told.split())
+
+
+def test_the_same_scale_is_not_refused(tmp_path: Path) -> None:
+    """A model whose grades are low is on the same scale still."""
+    past = write_ratings(tmp_path / "april.csv", "grades", seed=2)
+    poor = tmp_path / "may.csv"
+    rng = np.random.default_rng(3)
+    rows = [f"i{row},{','.join(str(rng.integers(1, 3)) for _ in range(3))}," for row in range(60)]
+    poor.write_text("\n".join(["item,ann,bob,cid,expert", *rows]) + "\n", encoding="utf-8")
+    code, told = run("estimate", poor, "--history", past)
+    assert code == 0, told
+
+
+def test_a_named_gold_column_may_be_in_past_rounds_alone(tmp_path: Path) -> None:
+    """A round that is new has no gold yet."""
+    past = write_wide(tmp_path / "april.csv", 2)
+    past.write_text(past.read_text(encoding="utf-8").replace("expert", "checked_by_us", 1), encoding="utf-8")
+    lines = write_wide(tmp_path / "may.csv", 1).read_text(encoding="utf-8").split("\n")
+    current = tmp_path / "may.csv"
+    current.write_text("\n".join(line.rpartition(",")[0] for line in lines if line) + "\n", encoding="utf-8")
+    code, told = run("estimate", current, "--history", past, "--column", "gold=checked_by_us", "--json")
+    assert code == 0, told
+    assert json.loads(told)["n_gold_history"] > 0
+    code, told = run("estimate", current, "--history", past, "--column", "gold=checked_by_u")
+    assert (code, "E104" in told) == (2, True), told
+    assert "Did you mean 'checked_by_us'?" in " ".join(told.split())
+    code, told = run("estimate", current, "--history", past, "--labelers", "gpt,claude,checked")
+    assert (code, "E131" in told) == (2, True), told
+    assert "Other columns: " in " ".join(told.split())
+    assert "'human'" in told
+
+
+def test_a_plan_before_data_ignores_nothing(tmp_path: Path) -> None:
+    past = write_wide(tmp_path / "april.csv", 2, n_items=60)
+    planned = ["plan", "--items", "500", "--labelers", "5", "--gold", "50"]
+    code, told = run(*planned, "--history", past)
+    assert (code, "E204 history has no effect" in told) == (2, True), told
+    code, told = run(*planned, "--budget", "100", "--cost", "gold=3")
+    assert (code, "E204 budget has no effect" in told, "E204 costs" in told) == (2, True, True), told
+    assert run(*planned)[0] == 0
+
+
+def test_a_width_says_whose_it_is(tmp_path: Path) -> None:
+    """Without history `hero estimate` takes another method than the one that tells labelers apart."""
+    current = write_wide(tmp_path / "may.csv", 1, n_items=90)
+    code, told = run("labelers", current, "--cost", "gold=3,label=.05")
+    assert code == 0, told
+    assert "interval by hero3 is" in " ".join(told.split())
+    assert "hero estimate chooses the method" in " ".join(told.split())
+
+
+def test_what_is_wrong_is_folded_as_answers_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of 300 columns is hard to read beside a page of 80."""
+    monkeypatch.setattr("hero_eval.cli.exit_codes.error_width", error_width)
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "odd.csv"
+    path.write_text("item,rater,answer,remark\n1,a,0,x\n2,b,1,y\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["estimate", "odd.csv", "--covariates", "lenght"])
+    assert result.exit_code == 2
+    assert max(map(len, result.stderr.splitlines())) <= 80
+    assert all(line[:1] in ("E", " ") for line in result.stderr.splitlines())
+
+
+@pytest.mark.slow
+def test_merging_says_what_is_new_and_what_changed(tmp_path: Path) -> None:
+    """Two weeks under one name would be one round, without a word."""
+    pytest.importorskip("deltalake")
+    store = tmp_path / "store"
+    first, second = write_wide(tmp_path / "may.csv", 1, n_items=30), write_wide(tmp_path / "june.csv", 2, n_items=20)
+    assert run("init", "--store", store)[0] == 0
+    assert run("add", first, "--round", "2026-05", "--store", store)[0] == 0
+    code, told = run("add", second, "--round", "2026-05", "--store", store)
+    assert code == 0, told
+    assert "20 new items" in " ".join(told.split())
+    assert "F134" in told
+    late = tmp_path / "late.csv"
+    known = hero.read_round(first)
+    rows = [row for row in range(30) if known.gold[list(known.item_ids).index(f"may-{row}")] < 0][:3]
+    late.write_text("item,gold\n" + "".join(f"may-{row},1\n" for row in rows), encoding="utf-8")
+    code, told = run("add", late, "--round", "2026-05", "--store", store)
+    assert code == 0, told
+    assert "0 new items, 0 labels, 3 gold; 3 items changed" in " ".join(told.split())
+    assert "F134" not in told

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from asking import runner, start
 from rich.cells import cell_len
 
@@ -161,3 +163,23 @@ def test_no_colors_in_a_pipe_or_by_wish(folder: Path) -> None:
         done = start("estimate", str(folder / "mine.csv"), **environment)
         assert done.returncode == 0, done.stderr
         assert b"\x1b[" not in done.stdout
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """Every command, with the words that call it."""
+    below = getattr(command, "commands", None)
+    if not below:
+        return [(path, command)]
+    return [leaf for name, one in below.items() for leaf in leaves(one, (*path, name))]
+
+
+def test_every_command_shows_an_example_that_it_understands() -> None:
+    """An example is what people copy; one with an option that is not there would be worse than none."""
+    for path, command in leaves(typer.main.get_command(app)):
+        called = f"hero {' '.join(path)}"
+        lines = [line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith(called)]
+        assert lines, f"{called} --help shows no example"
+        known = {option for one in command.params for option in getattr(one, "opts", ())}
+        for line in lines:
+            typed = [word for word in line.split() if word.startswith("-") and not word.lstrip("-")[:1].isdigit()]
+            assert {word for word in typed if word not in ("||", "-")} <= known | {"-h", "--help"}, line

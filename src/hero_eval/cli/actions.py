@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show, show_json
 from hero_eval.documents import SCHEMA_VERSION
-from hero_eval.errors import InputError, Problem, wrong
+from hero_eval.errors import InputError, Problem, unsupported, wrong
 from hero_eval.gates import Gate
 
 GATE_CLOSED = 4
@@ -31,7 +32,8 @@ def with_gate(document: Mapping[str, Any], gate: Gate, results: Sequence[hero.Es
 
 
 def enforce(gate: Gate, results: Sequence[hero.Estimate]) -> None:
-    """Say on stderr what keeps the gate shut, and leave with the gate's own exit code."""
+    """Say on stderr what keeps the gate shut, and leave with the gate's own exit code; without one, with that of data
+    that do not tell the answer, if they tell none."""
     import typer
 
     from hero_eval.cli.exit_codes import say
@@ -41,6 +43,14 @@ def enforce(gate: Gate, results: Sequence[hero.Estimate]) -> None:
         say(one.words)
     if shut:
         raise typer.Exit(GATE_CLOSED)
+    if results and not gate.is_asked and all(map(_tells_nothing, results)):
+        what = results[0].what if len(results) == 1 else f"{results[0].what} and the others"
+        raise unsupported("E209", f"the data do not tell the {what}. The findings say what is missing.")
+
+
+def _tells_nothing(result: hero.Estimate) -> bool:
+    """Whether the number is unknown; where no class was named, the rate of each is told instead."""
+    return math.isnan(result.value) and all(finding.code != "F502" for finding in result.findings)
 
 
 def options_of(rounds: Rounds, how: Estimating, doing: Activity) -> dict[str, Any]:
@@ -122,10 +132,12 @@ def win_rate(data: Data, how: Estimating, sides: dict[str, Any], gate: Gate, *, 
     enforce(gate, [result])
 
 
-def check_quantity(name: str) -> None:
-    """E201 for a quantity of a moderation that there is not."""
+def check_quantity(name: str, gate: Gate) -> None:
+    """E201 for a quantity of a moderation that there is not, E204 for one that no gate looks at."""
     from hero_eval.targets.moderation import QUANTITIES
 
+    if name != QUANTITIES[0] and not gate.is_asked:
+        raise wrong("E204", f"--gate-on {name} has no effect without a gate: give --fail-below or --fail-above")
     if name not in QUANTITIES:
         raise wrong("E201", f"--gate-on is {name!r}. Known: {', '.join(QUANTITIES)}")
 
@@ -226,8 +238,7 @@ def check(data: Data, *, as_json: bool) -> None:
     with activity() as doing:
         rounds = read_rounds(data, doing)
         current, past = rounds.currents[0], rounds.history or ()
-        worth = bool(past) or current.n_gold > 0  # of labels alone there is nothing to foresee
-        ahead = checking.outlook(current, past, rounds.positive, doing) if worth else None
+        ahead = checking.outlook(current, past, rounds.positive, doing)
         found = {
             "schema_version": SCHEMA_VERSION,
             "target": "check",
@@ -236,9 +247,8 @@ def check(data: Data, *, as_json: bool) -> None:
             "labelers": checking.known_labelers(current, past) if past else None,
             **checking.plain(ahead),
         }
-    said = ahead.findings if ahead is not None else ()
-    show_json(found) if as_json else show(views.check(found, said or checking.notes_of(current, past)))
-    if ahead is not None and ahead.error is not None:
+    show_json(found) if as_json else show(views.check(found, ahead.findings or checking.notes_of(current, past)))
+    if ahead.error is not None:
         raise ahead.error
 
 

@@ -84,10 +84,8 @@ def outlook(current: Round, history: Sequence[Round], positive: list[str] | None
     return look_ahead(current, history, positive, doing.step)
 
 
-def plain(ahead: Outlook | None) -> dict[str, Any]:
-    """That in plain types; of labels alone there is nothing to foresee (None)."""
-    if ahead is None:
-        return {"methods": None, "best": None, "findings": [], "problems": []}
+def plain(ahead: Outlook) -> dict[str, Any]:
+    """That in plain types."""
     best = {"method": ahead.method, "why": ahead.why, "refusal": refusal(ahead.findings)}
     lacks = ahead.lacks or {}
     return {

@@ -140,6 +140,7 @@ _KNOWN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "columns": (_pairs, "a table such as { labeler = 'rater' }"),
     "labelers": (_texts, "a list of labelers: columns of wide tables, or names"),
     "exclude_labelers": (_texts, "a list of labelers to leave out"),
+    "expert": (_texts, "a list of labelers whose answers are gold"),
     "criterion": (lambda value: isinstance(value, str), "one of several criteria in a table"),
     "missing": (_texts, "a list of answers that count as not given"),
     "cluster": (lambda value: isinstance(value, str), "a column"),

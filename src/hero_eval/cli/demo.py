@@ -38,6 +38,8 @@ class Example:
     reliability: Reliability
     methods: Comparison
     answer: Estimate
+    plain: Estimate
+    """The same without the covariate."""
 
 
 def demo(output: Path | None) -> None:
@@ -86,6 +88,7 @@ def _run() -> Example:
         reliability=hero.fit_reliability(history),
         methods=hero.compare_methods(current, history, covariates=COVARIATES),
         answer=hero.estimate_rate(current, history, covariates=COVARIATES),
+        plain=hero.estimate_rate(current, history),
     )
 
 
@@ -105,6 +108,7 @@ def _page(example: Example) -> Page:
         Heading("4. What it means"),
         Line(_meaning(example), strong=True),
         Line(f"The truth is {100 * truth:.0f} of 100."),
+        Line(_sharpened(example)),
     ]
 
 
@@ -114,6 +118,16 @@ def _story(example: Example) -> str:
         f"A team makes 3D assets from {now.n_items} prompts. Its older version was labeled by {len(past.labelers)} "
         f"vendors and an expert checked {past.n_gold} assets (history); the new version has only the labels of "
         f"{len(now.labelers)} vendors (current). What share of it is defective?"
+    )
+
+
+def _sharpened(example: Example) -> str:
+    """What the covariate did, for whoever meets the other number elsewhere."""
+    low, high = example.plain.interval()
+    return (
+        f"The estimate uses the covariate {', '.join(COVARIATES)}, an LLM judge's score of every asset. Without it the "
+        f"rate is {example.plain.value:.4f}, {phrasing.percent(example.plain.level)} interval {low:.4f} to {high:.4f}: "
+        "the same question, and less is known."
     )
 
 

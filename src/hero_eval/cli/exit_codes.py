@@ -18,6 +18,7 @@ from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
 from hero_eval.errors import HeroError, wrong
 from hero_eval.phrasing import printable
 
+WIDEST, NARROWEST = 80, 20
 READER_GONE = 141
 """What a shell reports of a program whose reader closed the pipe."""
 
@@ -72,18 +73,21 @@ def report(error: HeroError) -> None:
 
 
 def say(text: str) -> None:
-    """A sentence on stderr: folded on a terminal, one line in a log."""
-    width = min(shutil.get_terminal_size().columns, 80) if sys.stderr.isatty() else None
+    """A sentence on stderr, folded as pages are on stdout; words, and so paths and options, stay whole."""
     with suppress(OSError):  # what cannot be said does not change how the command ends
-        sys.stderr.write(folded(text, width) + "\n")
+        sys.stderr.write(folded(text, error_width()) + "\n")
         sys.stderr.flush()
 
 
-def folded(text: str, width: int | None) -> str:
-    text = printable(text)
-    if width is None:
-        return text
-    return textwrap.fill(text, width, subsequent_indent=" " * 5, break_long_words=False, break_on_hyphens=False)
+def error_width() -> int:
+    """Columns of a message: those of the terminal, 80 in a log, and never more."""
+    return max(min(shutil.get_terminal_size().columns, WIDEST), NARROWEST)
+
+
+def folded(text: str, width: int) -> str:
+    return textwrap.fill(
+        printable(text), width, subsequent_indent=" " * 5, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _stop_writing() -> None:

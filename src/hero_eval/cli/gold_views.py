@@ -93,7 +93,7 @@ def _money(cost: float) -> str:
 
 def worth(result: Worths, name: str) -> Page:
     """Labelers by what their labels are worth, judges and people in one table."""
-    wide = f"whose {phrasing.percent(result.level)} interval is {result.width:.3f} wide"
+    wide = f"whose {phrasing.percent(result.level)} interval by {result.method} is {result.width:.3f} wide"
     head = f"What labels are worth in {name!r}, {wide}: without each labeler, and what it costs."
     judged = any(one.kind == "judge" for one in result.labelers)
     columns = [Column("labeler", "left", cut=True), *([Column("kind", "left")] if judged else [])]
@@ -117,6 +117,12 @@ def worth(result: Worths, name: str) -> Page:
         ("golds", "in this round that would make up for them"),
     ]
     told = [Line(words) for words in result.words]
+    told.append(
+        Line(
+            f"Widths are those of {result.method}, whose model tells what each labeler adds. hero estimate chooses the "
+            f"method that the data support best, and where that is another its interval is another too."
+        )
+    )
     return [Line(head, strong=True), Table(columns, rows), Facts(explained), *told]
 
 

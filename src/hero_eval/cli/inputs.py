@@ -65,9 +65,11 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
 
     of_past = Problems()
 
+    several = len(past) + len(data.currents) > 1
+
     def read(path: Path, positive: str | None, known: frozenset[str], found: Problems = problems) -> Round | None:
         doing.say(f"Reading {path}")
-        return found.attempt(lambda: _read(path, options | {"positive": positive}, used, known))
+        return found.attempt(lambda: _read(path, options | {"positive": positive}, used, known, several))
 
     history = [read(path, None if data.currents else single, frozenset(), of_past) for path in past]
     known = frozenset(name for one in history if one is not None for name in one.labelers)
@@ -76,6 +78,9 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
     currents = [read(path, single, known) for path in data.currents]
     problems.errors += of_past.errors  # what is wrong with the round that is asked for comes first
     problems.attempt(lambda: _refuse_unknown_labelers(options, [*history, *currents]))
+    problems.attempt(lambda: _refuse_idle_names(options, [*history, *currents]))
+    problems.attempt(lambda: _refuse_idle_gold(options, [*history, *currents]))
+    history, currents = _with_idle_note(history, currents)
     history = _with_note(history, data.history, past)
     if data.flag is not None and currents[0] is not None:
         current, flag = currents[0], data.flag
@@ -135,12 +140,86 @@ def _refuse_unknown_labelers(options: dict[str, Any], rounds: Sequence[Round | N
     if absent and not (options["exclude_labelers"] and set(absent) <= set(options["exclude_labelers"])):
         raise wrong(
             "E131",
-            f"--labelers names {name_some(absent)}, which no round has. Labelers: {name_some(there, 12)}."
-            f"{meant(absent[0], there)} Name labelers that are there.",
+            f"--labelers names {name_some(absent)}, which no round has. {_there(rounds)}"
+            f"{meant(absent[0], [*there, *_columns(rounds)])} Name labelers that are there.",
         )
 
 
-def _read(path: Path, options: dict[str, Any], used: tuple[str, ...], known: frozenset[str]) -> Round:
+def _refuse_idle_names(options: dict[str, Any], rounds: Sequence[Round | None]) -> None:
+    """E131 for labelers that are to be left out, or are experts, and that no round has."""
+    from fnmatch import fnmatchcase
+
+    from hero_eval.findings import name_some
+    from hero_eval.io.tables import meant
+
+    read = [one for one in rounds if one is not None]
+    if len(read) < len(rounds) or not read:
+        return
+    for option, code in (("exclude_labelers", "F123"), ("expert", "F130")):
+        met = {name for one in read for note in one.notes if note.code == code for name in note.data["labelers"]}
+        idle = [one for one in options[option] or () if not any(fnmatchcase(name, one) for name in met)]
+        if idle:
+            there = sorted(met.union(*(one.labelers for one in read)))
+            raise wrong(
+                "E131",
+                f"--{option.replace('_', '-')} names {name_some(idle)}, which no round has. {_there(read)}"
+                f"{meant(idle[0], [*there, *_columns(read)])} Name labelers that are there.",
+            )
+
+
+def _columns(rounds: Sequence[Round | None]) -> list[str]:
+    """Columns of the items of all rounds."""
+    return list(dict.fromkeys(name for one in rounds if one is not None for name in one.column_names))
+
+
+def _there(rounds: Sequence[Round | None]) -> str:
+    """What could have been named."""
+    from hero_eval.findings import name_some
+
+    labelers = sorted({name for one in rounds if one is not None for name in one.labelers})
+    others = _columns(rounds)
+    return f"Labelers: {name_some(labelers, 12)}." + (f" Other columns: {name_some(others, 12)}." if others else "")
+
+
+def _refuse_idle_gold(options: dict[str, Any], rounds: Sequence[Round | None]) -> None:
+    """E104 for a column of gold that was named and that no round has; one alone may lack it."""
+    from hero_eval.io.idle import idle_of
+    from hero_eval.io.tables import meant
+
+    read = [one for one in rounds if one is not None]
+    column = (options["columns"] or {}).get("gold")
+    if column is None or len(read) < max(len(rounds), 1) or ("gold", column) not in idle_of(read):
+        return
+    there = [*sorted({name for one in read for name in one.labelers}), *_columns(read)]
+    raise wrong(
+        "E104", f"--column gold={column}: no round has a column {column!r}. {_there(read)}{meant(column, there)}"
+    )
+
+
+def _with_idle_note(
+    history: list[Round | None], currents: list[Round | None]
+) -> tuple[list[Round | None], list[Round | None]]:
+    """What --missing and --map name and no round has is said by the round that is asked for, or by the first past one.
+
+    Each round alone may lack some of it.
+    """
+    from hero_eval.io.idle import idle_note, idle_of
+
+    read = [one for one in (*currents, *history) if one is not None]
+    if len(read) < len(history) + len(currents) or not read:
+        return history, currents
+    note = idle_note(idle_of(read))
+    if note is None:
+        return history, currents
+    if currents and currents[0] is not None:
+        return history, [currents[0].noted(note), *currents[1:]]
+    assert history[0] is not None
+    return [history[0].noted(note), *history[1:]], currents
+
+
+def _read(
+    path: Path, options: dict[str, Any], used: tuple[str, ...], known: frozenset[str], several: bool = False
+) -> Round:
     """The round, or its problems with the path in front where the message does not tell it."""
     from hero_eval.io.read_options import make_options
     from hero_eval.read import read_with
@@ -148,7 +227,9 @@ def _read(path: Path, options: dict[str, Any], used: tuple[str, ...], known: fro
     counting = {name: options.get(name) for name in ("engine", "memory_limit", "spark")}
     made = make_options(name="", **{name: value for name, value in options.items() if name not in counting})
     try:
-        return read_with(path, replace(made, used=used, familiar=known, lenient=True), **counting)
+        return read_with(
+            path, replace(made, used=used, familiar=known, lenient=True, among_several=several), **counting
+        )
     except InputError as error:
         raise InputError(_placed(path, problem) for problem in error.problems) from error
 
@@ -160,6 +241,7 @@ def _placed(path: Path, problem: Problem) -> Problem:
         "label_kind is",
         "labelers names",
         "exclude_labelers names",
+        "expert names",
         "criterion is",
         "map is",
         "map names",

@@ -64,7 +64,7 @@ def backtest(
         recorded.backtest(chosen, data, how, method, shape)
 
 
-@know_app.command(rich_help_panel=KNOW)
+@know_app.command(rich_help_panel=KNOW, epilog="Example:\n  hero methods --json")
 @grouped
 def methods(*, json: given.AsJson = False) -> None:
     """The methods, what they do and what they need."""

@@ -59,7 +59,7 @@ def hero(
     del version
 
 
-@app.command(rich_help_panel=_ASK)
+@app.command(rich_help_panel=_ASK, epilog="Example:\n  hero demo --output demo")
 @grouped
 def demo(
     *,
@@ -273,7 +273,7 @@ def moderation(
         at_least=at_least,
     )
     gate = gated.gate()
-    actions.check_quantity(gate_on)
+    actions.check_quantity(gate_on, gate)
     if (name := stored.named(current, round)) is not None:
         recorded.refuse_by(by)
         recorded.estimate("moderation", name, stored, data, how, gate, as_json=json, gate_on=gate_on, flag=flag)

@@ -142,6 +142,7 @@ class Reading(OptionGroup):
     labelers: given.Labelers = None
     exclude_labelers: given.ExcludeLabelers = None
     criterion: given.Criterion = None
+    expert: given.Experts = None
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,8 @@ class Gated(OptionGroup):
     def gate(self) -> Gate:
         from hero_eval.gates import Gate
 
+        if self.looks is not None and self.fail_below is None and self.fail_above is None:
+            raise wrong("E204", f"--looks {self.looks} has no effect without a gate: give --fail-below or --fail-above")
         return Gate(self.fail_below, self.fail_above, 1 if self.looks is None else self.looks)
 
 

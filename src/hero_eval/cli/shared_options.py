@@ -96,6 +96,16 @@ ExcludeLabelers = Annotated[
         show_default=False,
     ),
 ]
+Experts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expert",
+        metavar="LABELER",
+        help="What this labeler said is gold, not labels; * stands for any text; may be repeated.",
+        rich_help_panel=_DATA,
+        show_default=False,
+    ),
+]
 Criterion = Annotated[
     str | None,
     typer.Option(

@@ -61,6 +61,7 @@ def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
             **({"import": imported.to_dict()} if imported is not None else {}),
             "added": {"items": added.items, "labels": added.labels, "gold": added.gold},
             "merged": added.merged,
+            "changed": added.changed,
             "round": added.entry.to_dict(),
             "findings": [finding.to_dict() for finding in added.findings],
         }

@@ -130,7 +130,9 @@ def import_(
     store_actions.import_file(store, file, how, round, about, as_json=json)
 
 
-@store_app.command(rich_help_panel=_PANEL)
+@store_app.command(
+    rich_help_panel=_PANEL, epilog="Examples:\n  hero rounds\n  hero rounds --question defect --store hero-store"
+)
 @grouped
 def rounds(
     *,
@@ -147,7 +149,7 @@ def rounds(
     store_actions.rounds(store, question, removed=removed, as_json=json)
 
 
-@store_app.command("show", rich_help_panel=_PANEL)
+@store_app.command("show", rich_help_panel=_PANEL, epilog="Example:\n  hero show 2026-w46")
 @grouped
 def show_(
     *,
@@ -169,7 +171,7 @@ def show_(
     store_actions.show_round(store, round, as_json=json)
 
 
-@store_app.command(rich_help_panel=_PANEL)
+@store_app.command(rich_help_panel=_PANEL, epilog="Example:\n  hero remove 2026-w46")
 @grouped
 def remove(*, round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
     """Take a round out of the store; hero restore brings it back."""
@@ -178,7 +180,7 @@ def remove(*, round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STOR
     store_actions.remove(store, round, as_json=json)
 
 
-@store_app.command(rich_help_panel=_PANEL)
+@store_app.command(rich_help_panel=_PANEL, epilog="Example:\n  hero restore 2026-w46")
 @grouped
 def restore(*, round: kept.StoredRound, store: kept.StorePath = kept.DEFAULT_STORE, json: given.AsJson = False) -> None:
     """Bring back a round that was removed."""
@@ -249,7 +251,7 @@ def mcp(
     store_actions.mcp(store, write=write)
 
 
-@store_app.command(rich_help_panel=_PANEL)
+@store_app.command(rich_help_panel=_PANEL, epilog="Example:\n  hero reproduce 3f2a9c")
 @grouped
 def reproduce(
     *,

@@ -35,6 +35,8 @@ def added(result: Added) -> Page:
         return [Line(f"Round {entry.round!r} had all of this already; nothing was added.")]
     verb = "Added to" if result.merged else "Added"
     came = _amounts(result.items, result.labels, result.gold)
+    if result.merged:
+        came = came.replace(" item", " new item", 1) + f"; {phrasing.count(result.changed, 'item')} changed"
     now = f" It now has {_amounts(entry.items, entry.labels, entry.gold)}." if result.merged else ""
     title = f"{verb} round {entry.round!r} (question {entry.question}{model}, {_when(entry)}): {came}.{now}"
     return [Line(title, strong=True), *remarks(result.findings)]

@@ -70,6 +70,7 @@ def _refuse_reading(data: Data) -> None:
         ("--labelers", data.reading.labelers),
         ("--exclude-labelers", data.reading.exclude_labelers),
         ("--criterion", data.reading.criterion),
+        ("--expert", data.reading.expert),
     )
     for name, value in said:
         if value is not None:

@@ -14,8 +14,9 @@ from hero_eval.counting.sql_tables import SqlTables
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding
 from hero_eval.io.answers import Answers, agree_on_answers, answer_notes, misspelled
-from hero_eval.io.arrays import Coded, encode_answers, encode_ids
+from hero_eval.io.arrays import Coded, encode_answers, encode_ids, set_aside
 from hero_eval.io.scores import find_scores, unmet_answers
+from hero_eval.io.strays import blank_answers, stray_problem, stray_texts
 from hero_eval.model.patterns import Floats, sum_by
 
 
@@ -56,6 +57,15 @@ def look_at(sql: SqlTables) -> Look:
     problems: list[Problem] = []
     gold_times = None if gold is None else floats(golds["n"])
     said, known = _times(spoken, times), _times(gold, gold_times)
+    blanks = blank_answers(said, known, sql.options)
+    if blanks:
+        spoken, gold = set_aside(spoken, blanks), gold and set_aside(gold, blanks)
+        usable = (people.codes >= 0) & (spoken.codes >= 0)
+        said, known = _times(spoken, times), _times(gold, gold_times)
+    strays, instead = stray_texts(said, known, sql.options)
+    if strays:
+        cells = int(sum(said[text] for text in strays))
+        raise InputError([stray_problem(labels.column("label"), strays, cells, "", instead)])
     if find_scores(said, known, sql.options, labels.column("label"), problems):
         message = (
             f"{labels.column('label')} holds scores ({len(said)} distinct numbers), which no engine counts. Read the "
@@ -76,7 +86,7 @@ def look_at(sql: SqlTables) -> Look:
         golds = golds.select(["gold"]).append_column("code", [codes]).filter(codes >= 0)
     if problems:
         raise InputError(problems)
-    notes = answer_notes(answers, spoken, gold, times, gold_times)
+    notes = answer_notes(answers, spoken, gold, times, gold_times, blanks)
     return _look(seen, people, spoken, answers, usable, golds, notes)
 
 

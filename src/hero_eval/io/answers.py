@@ -187,6 +187,7 @@ def misspelled(
     coded: Coded,
     times: NDArray[np.float64] | None = None,
     *,
+    table: Named | None = None,
     in_gold: bool = False,
 ) -> list[Problem]:
     """E123 for every answer that looks like a misspelling; with `times` a row stands for several, and has no number."""
@@ -199,8 +200,11 @@ def misspelled(
     for value, likely in suspects.items():
         rows = np.flatnonzero(index == answers.values.index(value))
         count = len(rows) if times is None else int(times[rows].sum())
-        numbers = ", ".join(str(row + 1) for row in rows[:SHOWN_ROWS]) + (", ..." if len(rows) > SHOWN_ROWS else "")
+        more = ", ..." if len(rows) > SHOWN_ROWS else ""
+        numbers = ", ".join(str(row + 1) for row in rows[:SHOWN_ROWS]) + more
         where = "" if times is not None else f" (data {'row' if len(rows) == 1 else 'rows'} {numbers})"
+        if table is not None and table.origin is not None:
+            where = f" ({'; '.join(table.origin(int(row)) for row in rows[:SHOWN_ROWS])}{more})"
         problems.append(
             Problem(
                 "E123",
@@ -219,8 +223,9 @@ def answer_notes(
     gold: Coded | None,
     label_times: NDArray[np.float64] | None = None,
     gold_times: NDArray[np.float64] | None = None,
+    blanks: frozenset[str] = frozenset(),
 ) -> tuple[Finding, ...]:
-    """F115 and F116: what was forgiven, and what was left out, with counts."""
+    """F115, F116 and F133: what was forgiven, and what was left out, as asked or because it says nothing."""
     sides = [(labels, label_times), *([(gold, gold_times)] if gold is not None else [])]
 
     def add_up(rows_of: Callable[[Coded], Sequence[tuple[str, NDArray[np.bool_]]]]) -> dict[str, int]:
@@ -246,10 +251,15 @@ def answer_notes(
         data = {"count": sum(other_case.values()), "answers": other_case, "padded": spaced}
         message = f"answers that differ only in case or space count as one: {', '.join(said)}"
         notes.append(Finding("F115", message, data))
-    if unsaid:
-        said = [f"{text!r} {count}" for text, count in unsaid.items()]
-        data = {"count": sum(unsaid.values()), "answers": unsaid}
-        notes.append(Finding("F116", f"answers that count as not given: {', '.join(said)}", data))
+    blank = {text: count for text, count in unsaid.items() if fold(text) in blanks}
+    asked = {text: count for text, count in unsaid.items() if text not in blank}
+    for code, what, found in (
+        ("F133", "cells that hold no answer count as not given", blank),
+        ("F116", "answers that count as not given", asked),
+    ):
+        if found:
+            said = [f"{text!r} {count}" for text, count in found.items()]
+            notes.append(Finding(code, f"{what}: {', '.join(said)}", {"count": sum(found.values()), "answers": found}))
     return tuple(notes)
 
 

@@ -35,6 +35,8 @@ class Coded:
     """(n_rows,) rows whose answer had space around it; None: none had."""
     aside: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """Answers that count as not given, with the rows (n_rows,) that had them."""
+    mapped: frozenset[str] = frozenset()
+    """Answers that were read as others, folded."""
 
     @cached_property
     def complete(self) -> bool:
@@ -66,7 +68,7 @@ def encode_answers(column: Column, keep: frozenset[str] = frozenset(), missing: 
     coded, raw = _encode_both(column, to_text)
     if padded:
         coded = replace(coded, padded=np.isin(raw, padded) & (coded.codes >= 0))
-    return _set_aside(coded, frozenset(map(fold, missing)))
+    return set_aside(coded, frozenset(map(fold, missing)))
 
 
 def mapped_answers(coded: Coded, mapping: Mapping[str, str]) -> Coded:
@@ -78,10 +80,11 @@ def mapped_answers(coded: Coded, mapping: Mapping[str, str]) -> Coded:
     distinct = sorted(set(texts), key=lambda text: text.encode())  # as pyarrow sorts them
     place = {text: position for position, text in enumerate(distinct)}
     rank = np.array([*(place[text] for text in texts), -1], np.int64)
-    return replace(coded, codes=rank[coded.codes], texts=pa.array(distinct, pa.large_string()))
+    met = frozenset(map(fold, coded.list_texts())) & frozenset(folded)
+    return replace(coded, codes=rank[coded.codes], texts=pa.array(distinct, pa.large_string()), mapped=met)
 
 
-def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
+def set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
     """Without the answers that are to count as not given."""
     texts = coded.list_texts() if folded else []
     hit = np.array([fold(text) in folded for text in texts], np.bool_)
@@ -89,7 +92,7 @@ def _set_aside(coded: Coded, folded: frozenset[str]) -> Coded:
         return coded
     rank = np.append(np.where(hit, -1, np.cumsum(~hit) - 1), -1)
     aside = {texts[code]: coded.codes == code for code in np.flatnonzero(hit)}
-    return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside=aside)
+    return replace(coded, codes=rank[coded.codes], texts=kept(coded.texts, ~hit), aside={**coded.aside, **aside})
 
 
 def encode_raw(column: Column) -> NDArray[Any]:

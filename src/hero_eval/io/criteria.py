@@ -32,14 +32,17 @@ class Grid:
         return {labeler: column for of, labeler, column in self.cells if of.lower() == wanted}
 
 
-def hidden_grid(columns: Sequence[str], is_labeler: Callable[[str], bool]) -> Grid | None:
+def hidden_grid(
+    columns: Sequence[str], is_labeler: Callable[[str], bool], is_expert: Callable[[str], bool]
+) -> Grid | None:
     """These columns, all of which look like labelers', as a grid of criteria and labelers; None if they are none.
 
-    A part of which `is_labeler` knows the name is the labeler; else the second one is.
+    A part of which `is_labeler` knows the name is the labeler; else the second one is. Experts may have answered some
+    of the criteria alone.
     """
     for first in (True, False):
         pairs = [pair for one in columns for pair in _splits(one, first)]
-        grid = _full_grid(pairs, is_labeler)
+        grid = _full_grid(pairs, is_labeler, is_expert)
         if grid is not None:
             return grid
     return None
@@ -61,6 +64,11 @@ def named_grid(header: Sequence[str], criterion: str) -> Grid:
     if not own:
         criteria = [part for one in header for part, _, _ in _splits(one, True)]
     return Grid(tuple(dict.fromkeys(criteria)), people, tuple(cells))
+
+
+def belongs_to(name: str, criteria: Sequence[str], is_labeler: Callable[[str], bool]) -> bool:
+    """Whether a column is a labeler's answer to one of these criteria, by its name."""
+    return any((rest := _rest(name, of)) is not None and is_labeler(rest) for of in criteria)
 
 
 def _rest(name: str, part: str) -> str | None:
@@ -86,17 +94,21 @@ def _splits(name: str, first: bool) -> list[tuple[str, str, str]]:
     return [(left, right, name)] if left and right else []
 
 
-def _full_grid(pairs: Sequence[tuple[str, str, str]], is_labeler: Callable[[str], bool]) -> Grid | None:
-    """Two criteria or more, each with the same two labelers or more."""
+def _full_grid(
+    pairs: Sequence[tuple[str, str, str]], is_labeler: Callable[[str], bool], is_expert: Callable[[str], bool]
+) -> Grid | None:
+    """Two criteria or more, each with the same two labelers or more, besides experts; known judges may be more."""
     by: dict[str, dict[str, str]] = {}
     for of, labeler, column in pairs:
         by.setdefault(of, {})[labeler] = column
-    sets = [frozenset(people) for people in by.values()]
-    shared = max(sets, key=lambda people: (sets.count(people), len(people)), default=frozenset())
-    criteria = [of for of, people in by.items() if frozenset(people) == shared]
+    sets = {of: frozenset(one for one in people if not is_expert(one)) for of, people in by.items()}
+    listed = list(sets.values())
+    shared = max(listed, key=lambda people: (len(people) > 1, listed.count(people), len(people)), default=frozenset())
+    known = any(map(is_labeler, shared))
+    criteria = [of for of, people in sets.items() if people == shared or (known and people > shared)]
     if len(shared) < 2 or len(criteria) < 2:
         return None
-    people = tuple(by[criteria[0]])
+    people = tuple(dict.fromkeys(one for of in criteria for one in by[of]))
     cells = [cell for cell in pairs if cell[0] in criteria]
     if any(map(is_labeler, criteria)) and not any(map(is_labeler, people)):
         turned = tuple((labeler, of, column) for of, labeler, column in cells)

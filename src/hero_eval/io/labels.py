@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from hero_eval.errors import Problem
 from hero_eval.findings import name_some
 from hero_eval.io.answers import Answers, outside_classes
-from hero_eval.io.arrays import Coded, settle
+from hero_eval.io.arrays import Coded, encode_ids, settle
 from hero_eval.io.bridge import kept
 from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
@@ -166,12 +167,47 @@ def _clash_problem(labels: Labels, pairs: int, item: str, labeler: str) -> Probl
     rows = (labels.items.codes == labels.items.list_texts().index(item)) & labels.usable
     rows &= labels.labelers.codes == labels.labelers.list_texts().index(labeler)
     said = " and ".join(repr(labels.answers.text(code)) for code in np.unique(labels.answers.codes[rows]))
+    apart = _told_apart(labels)
+    remedy = "Keep one label for each item and labeler." if apart is None else _of_criteria(*apart)
     return Problem(
         "E108",
         f"{labels.table.name} has different labels by one labeler for one item in {count_of(pairs, 'case')}, "
-        f"for example item {item!r}, labeler {labeler!r}: {said}. "
-        "Keep one label for each item and labeler.",
+        f"for example item {item!r}, labeler {labeler!r}: {said}. {remedy}",
     )
+
+
+def _told_apart(labels: Labels) -> tuple[str, list[str]] | None:
+    """A column of a few values, within each of which nobody contradicts themselves: several questions in one table."""
+    people = labels.items.codes[labels.usable] * len(labels.labelers.texts) + labels.labelers.codes[labels.usable]
+    answers = labels.answers.codes[labels.usable]
+    for ours, column in labels.table.columns.items():
+        if ours in ("item", "labeler", "label", "gold", "weight"):
+            continue
+        try:
+            coded = encode_ids(column)
+        except (ValueError, TypeError):  # a column of vectors, say
+            continue
+        if not 2 <= len(coded.texts) <= MOST_CRITERIA or not coded.complete:
+            continue
+        keys = people * len(coded.texts) + coded.codes[labels.usable]
+        settled = settle(np.unique(keys, return_inverse=True)[1], len(keys), answers)
+        if not len(settled.clashes):
+            return labels.table.theirs.get(ours, ours), coded.list_texts()
+    return None
+
+
+def _of_criteria(column: str, values: list[str]) -> str:
+    mapped = "" if column == "criterion" else f" --column {shlex.quote(f'criterion={column}')}"
+    ours = "" if column == "criterion" else f"columns={{'criterion': {column!r}}}, "
+    return (
+        f"Column {column!r} tells them apart: {name_some(values, 12)}. If these are several questions, choose one "
+        f"({ours}criterion={values[0]!r}; command:{mapped} --criterion {shlex.quote(values[0])}); else keep one label "
+        "for each item and labeler."
+    )
+
+
+MOST_CRITERIA = 20
+"""Different values of a column that may name the question."""
 
 
 @dataclass(frozen=True)

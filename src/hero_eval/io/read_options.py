@@ -35,20 +35,24 @@ class ReadOptions:
     """Labelers that do not count."""
     criterion: str | None = None
     """Of several criteria in one file the one that is asked for."""
+    experts: tuple[str, ...] = ()
+    """Labelers whose answers are gold; `*` stands for any text."""
     used: tuple[str, ...] = ()
     """Columns about items that the call uses, so that they are no labelers'."""
     familiar: frozenset[str] = frozenset()
     """Labelers of other rounds, by which those of a wide table are known."""
     lenient: bool = False
     """Whether labelers that were named may be absent from this round, because others have them."""
+    among_several: bool = False
+    """Whether other rounds are read alike, so that one may lack the column of gold that was named."""
     spelling: bool = True
     """Whether rare answers that look like misspellings are refused; not of rounds that were taken in before."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def chooses_rows(self) -> bool:
-        """Whether labels are left out by who gave them, or by what they answer."""
-        return self.only is not None or bool(self.excluded) or self.criterion is not None
+        """Whether labels are left out, or taken for gold, by who gave them, or by what they answer."""
+        return self.only is not None or bool(self.excluded or self.experts) or self.criterion is not None
 
     @property
     def class_texts(self) -> tuple[str, ...]:
@@ -69,6 +73,7 @@ def make_options(
     labelers: Sequence[str] | None = None,
     exclude_labelers: Sequence[str] | None = None,
     criterion: str | None = None,
+    expert: Sequence[str] | None = None,
 ) -> ReadOptions:
     """ReadOptions from the arguments of a call. Unusable class names are E118, other unusable values E201."""
     problems: list[Problem] = []
@@ -83,12 +88,14 @@ def make_options(
     problems += [*of_classes, *of_positive, *of_missing]
     chosen_labelers = _several("labelers", labelers, problems)
     excluded = _several("exclude_labelers", exclude_labelers, problems)
+    experts = _several("expert", expert, problems)
     named = (
         ("covariates names", used),
         ("text is", (text,)),
         ("name is", (name,)),
         ("labelers names", chosen_labelers or ()),
         ("exclude_labelers names", excluded or ()),
+        ("expert names", experts or ()),
         ("criterion is", (criterion,)),
     )
     for what, values in named:
@@ -108,6 +115,7 @@ def make_options(
         only=None if chosen_labelers is None else tuple(chosen_labelers),
         excluded=tuple(excluded or ()),
         criterion=criterion if isinstance(criterion, str) else None,
+        experts=tuple(one for one in experts or () if isinstance(one, str)),
         problems=tuple(problems),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,8 +16,8 @@ from hero_eval.io.arrays import encode_answers, encode_ids
 from hero_eval.io.bridge import kept
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant
-from hero_eval.io.values import count_of
-from hero_eval.io.wide import Asked, WideColumns, find_columns, melted
+from hero_eval.io.values import count_of, listed
+from hero_eval.io.wide import Asked, WideColumns, answered, find_columns, melted
 
 
 def reshaped(sources: InputTables, options: ReadOptions) -> InputTables:
@@ -51,9 +52,13 @@ def asked_of(options: ReadOptions) -> Asked:
         labelers=options.only,
         excluded=options.excluded,
         criterion=options.criterion,
+        missing=options.missing,
+        mapped=options.mapped,
+        experts=options.experts,
         known=options.familiar,
         aside=aside,
         lenient=options.lenient,
+        among_several=options.among_several,
     )
 
 
@@ -69,23 +74,52 @@ def find_columns_quietly(sources: InputTables, options: ReadOptions) -> WideColu
 def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:
     """A wide table made long, and what its columns were taken for; as it is if it does not look wide."""
     table = labels.table
-    columns = find_columns(labels.name, table, asked_of(options)) if table.num_rows else None
+    asked = asked_of(options)
+    columns = find_columns(labels.name, table, asked) if table.num_rows else None
     if columns is None:
         return sources
+    notes = [_taken_for(columns, options), *_columns_left_out(labels.name, table.column_names, asked)]
     long, gold, items = melted(table, columns)
-    made = {"labels": InputTable(labels.name, long, labels.kind)}
+    made = {"labels": InputTable(labels.name, long, labels.kind, origin=_origin(table, columns))}
     if gold is not None and sources.gold is None:
         made["gold"] = InputTable(labels.name, gold, labels.kind, {"gold": columns.gold or "gold"})
     if sources.items is None:
         made["items"] = InputTable(labels.name, items, labels.kind)
-    return replace(sources, **made, notes=(*sources.notes, _taken_for(columns, options)))  # type: ignore[arg-type]
+    return replace(sources, **made, notes=(*sources.notes, *notes))  # type: ignore[arg-type]
+
+
+def _origin(table: Any, columns: WideColumns) -> Callable[[int], str]:
+    """Where a row of the long table was in the wide one."""
+
+    def place(row: int) -> str:
+        for column in (*columns.labelers.values(), *columns.experts.values()):
+            there = answered(table[column])
+            if row < len(there):
+                return f"column {column!r}, data row {int(there[row]) + 1}"
+            row -= len(there)
+        return ""
+
+    return place
+
+
+def _columns_left_out(name: str, header: Sequence[str], asked: Asked) -> list[Finding]:
+    """F123 for columns of a wide table that are left out as asked; E131 for a name that none has."""
+    idle = [one for one in asked.excluded if not any(fnmatchcase(column, one) for column in header)]
+    if idle and not asked.lenient:
+        raise wrong(
+            "E131",
+            f"{name} has no column {name_some(idle)} to leave out. Columns: {listed(header)}.{meant(idle[0], header)}",
+        )
+    gone = [one for one in header if asked.excludes(one)]
+    return [Finding("F123", f"columns left out as asked: {name_some(gone)}", {"labelers": gone})] if gone else []
 
 
 def _taken_for(columns: WideColumns, options: ReadOptions) -> Finding:
     """F122: what each column was taken for, and why."""
     people = list(columns.labelers)
     parts = [f"labelers {', '.join(people)} ({columns.why})"]
-    parts.append(f"gold {columns.gold}" if columns.gold is not None else "no gold")
+    given = [*([] if columns.gold is None else [columns.gold]), *columns.experts]
+    parts.append(f"gold {', '.join(given)}" if given else "no gold")
     parts.append(f"item {columns.item}" if columns.item is not None else "items by the number of their row")
     others = list(columns.others)
     if others:
@@ -109,6 +143,8 @@ def _chosen(sources: InputTables, labels: InputTable, options: ReadOptions) -> I
     table, notes = labels.table, list(sources.notes)
     if options.criterion is not None:
         table = _of_criterion(labels.name, table, options.criterion, options)
+    else:
+        _refuse_criteria(labels.name, table, options)
     if options.only is not None or options.excluded:
         column = options.columns.get("labeler", "labeler")
         table, found = _of_labelers(labels.name, table, column, options)
@@ -124,7 +160,8 @@ def _of_labelers(name: str, table: Any, column: str, options: ReadOptions) -> tu
         return table, None  # E104 follows
     people = encode_ids(table[column])
     names = people.list_texts()
-    wanted = names if options.only is None else list(options.only)
+    experts = [one for one in names if any(fnmatchcase(one, pattern) for pattern in options.experts)]
+    wanted = names if options.only is None else [*options.only, *experts]
     out = {one for one in names if any(fnmatchcase(one, pattern) for pattern in options.excluded)}
     idle = [one for one in options.excluded if not any(fnmatchcase(who, one) for who in names)]
     absent = [one for one in wanted if one not in names] + idle
@@ -140,6 +177,22 @@ def _of_labelers(name: str, table: Any, column: str, options: ReadOptions) -> tu
     message = f"labelers left out as asked: {name_some(gone)} ({count_of(int((~rows).sum()), 'label')})"
     finding = Finding("F123", message, {"labelers": gone, "labels": int((~rows).sum())})
     return _rows(table, rows), finding
+
+
+def _refuse_criteria(name: str, table: Any, options: ReadOptions) -> None:
+    """E132 if a column `criterion` says that items were judged by several; of one each it describes the items."""
+    column, item = (options.columns.get(ours, ours) for ours in ("criterion", "item"))
+    if not {column, item} <= set(table.column_names):
+        return
+    criteria, items = encode_ids(table[column]), encode_ids(table[item])
+    pairs = np.unique(items.codes * (len(criteria.texts) + 1) + criteria.codes)
+    if len(pairs) > len(np.unique(items.codes)):
+        first = criteria.list_texts()[0]
+        raise wrong(
+            "E132",
+            f"{name} holds several criteria: {name_some(criteria.list_texts(), 12)}. Choose one (criterion={first!r}; "
+            f"command: --criterion {shlex.quote(first)}).",
+        )
 
 
 def _of_criterion(name: str, table: Any, criterion: str, options: ReadOptions) -> Any:

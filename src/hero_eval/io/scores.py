@@ -7,6 +7,7 @@ scale, in the same order, gets the same bins. Equal scores are never parted.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -128,13 +129,15 @@ def unmet_answers(labels: Times, gold: Times, options: ReadOptions, place: str) 
     said, known = ({_folded(text) for text in texts} for texts in (labels, gold))
     if said & known or not (np.isnan(as_numbers(labels)).any() or np.isnan(as_numbers(gold)).any()):
         return []
-    first, best = sorted(labels)[0], sorted(gold)[-1]
+    each = sorted(labels)[:5]
+    pairs, command = ", ".join(f"{one!r}: ..." for one in each), ",".join(f"{one}=..." for one in each)
     return [
         Problem(
             "E127",
             f"{place} and gold share no answer: labels have {name_some(sorted(labels))}, gold has "
-            f"{name_some(sorted(gold))}. Say which label means which gold, as in map={{{first!r}: {best!r}}} (command: "
-            f"--map {first}={best}), or name all classes (classes=[...]; command: --classes).",
+            f"{name_some(sorted(gold))}. Say which gold each label means, one of gold's in place of the dots: "
+            f"map={{{pairs}}} (command: --map {shlex.quote(command)}). If a column that is no labeler's was taken for "
+            "one, name those that are (labelers=[...]; command: --labelers A,B).",
         )
     ]
 

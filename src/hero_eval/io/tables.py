@@ -66,6 +66,8 @@ class InputTable:
     """Where it came from: pandas, polars, pyarrow, duckdb or files."""
     theirs: Mapping[str, str] = field(default_factory=dict)
     """What messages call a column that was renamed on the way."""
+    origin: Callable[[int], str] | None = None
+    """Where a row came from, of a table that was made of a wide one; None: it is a row of the table itself."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,13 @@ class Named:
     header: tuple[str, ...]
     """The columns as the table has them, for messages."""
     n_rows: int
+    origin: Callable[[int], str] | None = None
+
+    def place(self, ours: str, row: int) -> str:
+        """Where a cell is, for a message."""
+        if self.origin is not None:
+            return self.origin(row)
+        return f"column {self.theirs.get(ours, ours)!r}, data row {row + 1}"
 
     def column(self, ours: str) -> str:
         """How to call a column in a message."""
@@ -136,6 +145,7 @@ def rename(source: InputTable, needed: Sequence[str], columns: Mapping[str, str]
         theirs={**source.theirs, **theirs},
         header=tuple(table.column_names),
         n_rows=table.num_rows,
+        origin=source.origin,
     )
 
 

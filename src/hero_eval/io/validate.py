@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.errors import InputError, Problem
 from hero_eval.findings import Finding, name_some
-from hero_eval.io.answers import agree_on_answers, answer_notes, misspelled, times_said
+from hero_eval.io.answers import Times, agree_on_answers, answer_notes, misspelled, times_said
+from hero_eval.io.arrays import set_aside
 from hero_eval.io.bridge import kept, taken
 from hero_eval.io.distinct import Codes
+from hero_eval.io.experts import expert_notes, with_experts
+from hero_eval.io.idle import Idle, idle_answers, idle_gold, idle_note
 from hero_eval.io.items import Described, check_named, describe
 from hero_eval.io.labels import (
     Gold,
@@ -33,9 +36,11 @@ from hero_eval.io.labels import (
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.reshape import reshaped
 from hero_eval.io.scores import cut_labels, find_scores, many_golds, unmet_answers, with_scores
+from hero_eval.io.strays import blank_answers, stray_problems, stray_texts
 from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
-from hero_eval.io.values import count_of
+from hero_eval.io.values import count_of, fold
 
+Part = TypeVar("Part", Labels, Gold)
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "labels": ("item", "labeler", "label"),
     "gold": ("item", "gold"),
@@ -71,6 +76,8 @@ class Contents:
     label_kind: str | None = None
     gold_number: NDArray[np.float64] | None = None
     """(n_items,) the golds as numbers, where they are cut into classes; what counts of them is where `gold` is."""
+    idle: Idle = frozenset()
+    """Answers that the caller named and that nobody gave."""
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
@@ -98,12 +105,13 @@ class Tables:
 
 def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     """The contents of a round; InputError with all problems if there are any."""
-    sources = reshaped(sources, options)
+    sources = with_experts(reshaped(sources, options), options)
     problems = [*sources.problems, *options.problems]
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
     gold = None if "gold" in sources.broken else _find_gold(tables, labels, options, problems)
-    said, known = times_said(labels.answers) if labels else {}, times_said(gold.answers) if gold else {}
+    labels, gold, blanks = _of_answers(labels, gold, options, problems)
+    said, known = _times(labels), _times(gold)
     place = labels.table.column("label") if labels else "labels"
     scored = find_scores(said, known, options, place, problems)
     problems += [] if scored or problems else unmet_answers(said, known, options, place)
@@ -116,14 +124,19 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     )
     if scored and labels is not None:
         answers, scale = with_scores(answers, labels.answers)
-    problems += misspelled(labels.table.column("label"), answers, labels.answers) if labels else []
-    problems += misspelled(gold.table.column("gold"), answers, gold.answers, in_gold=True) if gold and labels else []
+    problems += misspelled(labels.table.column("label"), answers, labels.answers, table=labels.table) if labels else []
+    if gold and labels:
+        problems += misspelled(gold.table.column("gold"), answers, gold.answers, table=gold.table, in_gold=True)
     settled = settle_labels(labels, answers, problems) if labels else None
     gold_answers, gold_duplicates = settle_gold(gold, answers, problems)
     described = None if "items" in sources.broken else _describe(tables, labels, settled, options, problems)
     aside = _check_ids(settled, gold, gold_answers, described, sources, problems)
     if problems or labels is None or settled is None or sources.labels is None:
         raise InputError(problems)
+    known_gold = gold_of_items(gold, gold_answers, settled.item_ids)
+    idle = idle_answers(options, (labels.answers, gold.answers if gold else None))
+    idle |= idle_gold(options, gold is not None)
+    note = None if options.lenient else idle_note(idle)
     cut = cut_labels(settled, scale[settled.answer]) if scored else None
     return Contents(
         name=options.name,
@@ -133,7 +146,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         label_item=settled.item,
         label_labeler=settled.labeler,
         label_answer=settled.answer if cut is None else cut.bins,
-        gold=gold_of_items(gold, gold_answers, settled.item_ids),
+        gold=known_gold,
         weight=described.weight if described else None,
         columns=described.columns if described else {},
         items_name=described.name if described else "items",
@@ -142,19 +155,25 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         notes=(
             *sources.notes,
             *_notes(labels, settled, gold_duplicates, described, aside),
-            *answer_notes(answers, labels.answers, gold.answers if gold else None),
+            *answer_notes(answers, labels.answers, gold.answers if gold else None, blanks=blanks),
+            *expert_notes(settled.labelers, int((known_gold >= 0).sum())),
             *(() if cut is None else (cut.note,)),
+            *(() if note is None else (note,)),
         ),
         frame_kind=sources.labels.kind,
         answers=None if cut is None else cut.names,
         label_score=None if cut is None else cut.score,
         label_kind=options.label_kind,
+        idle=idle,
     )
 
 
 def _name_columns(sources: InputTables, options: ReadOptions, problems: list[Problem]) -> Tables:
     """Tables under our names. Missing columns and empty tables are reported here."""
-    wrong_mappings = {} if sources.broken else unknown_mappings(sources.given(), options.columns)
+    mapped = {ours: theirs for ours, theirs in options.columns.items() if ours != "criterion" or not options.criterion}
+    wrong_mappings = {} if sources.broken else unknown_mappings(sources.given(), mapped)
+    if options.among_several:
+        wrong_mappings.pop("gold", None)  # another round may have it
     problems += wrong_mappings.values()
     named: dict[str, Named] = {}
     for table, needed in NEEDED.items():
@@ -178,6 +197,32 @@ def _find_gold(tables: Tables, labels: Labels | None, options: ReadOptions, prob
             items = labels.items if labels is not None and table is tables.labels else None
             return read_gold(table, options, problems, borrowed=True, items=items)
     return None
+
+
+def _times(part: Labels | Gold | None) -> Times:
+    return {} if part is None else times_said(part.answers)
+
+
+def _of_answers(
+    labels: Labels | None, gold: Gold | None, options: ReadOptions, problems: list[Problem]
+) -> tuple[Labels | None, Gold | None, frozenset[str]]:
+    """Labels and gold without cells that hold no answer: those that say nothing, which are told, and strays (E147)."""
+    blanks = blank_answers(_times(labels), _times(gold), options)
+    labels, gold = _aside(labels, blanks), _aside(gold, blanks)
+    said, known = _times(labels), _times(gold)
+    found = stray_problems(labels.table, "label", labels.answers, known, options) if labels else []
+    found += stray_problems(gold.table, "gold", gold.answers, said, options) if gold else []
+    if found:
+        odd = [*stray_texts(said, known, options, wide=True)[0], *stray_texts(known, said, options, wide=True)[0]]
+        labels, gold = _aside(labels, frozenset(map(fold, odd))), _aside(gold, frozenset(map(fold, odd)))
+    problems += found
+    return labels, gold, blanks
+
+
+def _aside(part: Part | None, texts: frozenset[str]) -> Part | None:
+    if part is None or not texts:
+        return part
+    return replace(part, answers=set_aside(part.answers, texts))
 
 
 def _describe(

@@ -13,14 +13,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
-from hero_eval.io.arrays import encode_answers, encode_ids, plain
+from hero_eval.io.arrays import Coded, encode_answers, encode_ids, mapped_answers, plain
 from hero_eval.io.bridge import to_text_array
-from hero_eval.io.criteria import Grid, hidden_grid, named_grid
+from hero_eval.io.criteria import Grid, belongs_to, hidden_grid, named_grid
+from hero_eval.io.strays import FEW, NOTHING, RARE, parted
 from hero_eval.io.tables import SYNONYMS, meant
-from hero_eval.io.values import canonical, is_binary, listed, number
+from hero_eval.io.values import canonical, fold, is_binary, listed, number
 
 MOST_ANSWERS = 20
 """A column of texts with more different values is no labeler's."""
@@ -66,6 +68,8 @@ class WideColumns:
     """In words, by what the labelers were known."""
     dropped: tuple[str, ...] = ()
     """Columns of other criteria."""
+    experts: Mapping[str, str] = field(default_factory=dict)
+    """An expert's name → the column, whose answers are gold."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class _Look:
     """Whether they are more than answers may be, and no numbers."""
     low: float = np.nan
     high: float = np.nan
+    times: Mapping[str, int] = field(default_factory=dict)
+    """How many cells hold each value."""
 
     @property
     def is_numeric(self) -> bool:
@@ -97,18 +103,27 @@ class Asked:
     labelers: tuple[str, ...] | None = None
     excluded: tuple[str, ...] = ()
     criterion: str | None = None
+    missing: tuple[str, ...] = ()
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    experts: tuple[str, ...] = ()
     known: Collection[str] = ()
     """Labelers of other rounds: a column of such a name is theirs."""
     aside: Collection[str] = ()
     """Columns that the caller uses for something else."""
     lenient: bool = False
     """Whether some of the named labelers may be absent: another round has them."""
+    among_several: bool = False
+    """The same of the column of gold."""
     option: str = "--labelers"
     """How the command names labelers' columns."""
 
     def excludes(self, labeler: str) -> bool:
         """Whether this labeler was to be left out; `*` stands for any text."""
         return any(fnmatchcase(labeler, pattern) for pattern in self.excluded)
+
+    def is_expert(self, labeler: str) -> bool:
+        """Whether what this labeler said is gold; `*` stands for any text."""
+        return any(fnmatchcase(labeler, pattern) for pattern in self.experts)
 
 
 def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
@@ -121,20 +136,23 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
     item = _item_column(table, asked)
     if asked.criterion is not None:
         return _of_criterion(name, table, asked, named_grid(header, asked.criterion), item)
-    gold = _gold_column(name, table, asked, header)
-    free = [one for one in header if one not in (item, gold, *_ABOUT_ITEMS) and one not in asked.aside]
+    experts = [one for one in header if one != item and asked.is_expert(one)]
+    gold = _gold_column(name, table, asked, [one for one in header if one not in experts])
+    taken = (item, gold, *experts, *_ABOUT_ITEMS)
+    free = [one for one in header if one not in taken and one not in asked.aside]
     if asked.labelers is not None:
         chosen = _named(name, asked, free, header)
         why = "as named"
     else:
         free = [one for one in free if not asked.excludes(one)]
-        chosen, why = _recognized(name, table, free, gold, asked)
-        _refuse_criteria(name, [*chosen, *([] if gold is None else [gold])])
+        chosen, why = _recognized(name, table, free, gold or next(iter(experts), None), asked)
+        _refuse_criteria(name, [*chosen, *experts, *([] if gold is None else [gold])])
     if not chosen:
         return None
     _refuse_label_column(name, header, gold, asked)
-    others = tuple(one for one in header if one not in (item, gold, *chosen) and not asked.excludes(one))
-    return WideColumns(item, {one: one for one in chosen}, gold, others, why)
+    others = tuple(one for one in header if one not in (item, gold, *experts, *chosen) and not asked.excludes(one))
+    labelers = {one: one for one in chosen}
+    return WideColumns(item, labelers, gold, others, why, experts={one: one for one in experts})
 
 
 def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -175,6 +193,11 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
 
 
+def names_a_judge(name: str) -> bool:
+    """Whether a word in this name is one for labelers."""
+    return bool(_PEOPLE.search(name.lower()))
+
+
 def is_gold_name(name: str) -> bool:
     """Whether a column of this name would be gold."""
     return _plain_name(name) in GOLD_NAMES
@@ -186,11 +209,11 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
     if given in header:
         return given
     if "gold" in asked.columns:  # what was named is taken, or nothing is
-        if hint := meant(given, header):
+        if (hint := meant(given, header)) and not asked.among_several:
             raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(list(header))}.{hint}")
         return None
     named = [one for one in header if is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
-    found = [one for one in named if not (look := _look(table[one])).many and look.values]
+    found = [one for one in named if not (look := _look(table[one], asked)).many and look.values]
     if len(found) > 1:
         raise wrong(
             "E130",
@@ -210,27 +233,36 @@ def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, ask
         )
 
 
-def _look(column: Any) -> _Look:
-    """The values of a column, as answers."""
+def _look(column: Any, asked: Asked) -> _Look:
+    """The values of a column, as answers; without cells that say nothing, and without a few words among numbers."""
     import pyarrow as pa
 
     kind = plain(column[:0]).type if len(column) else column.type
     if pa.types.is_nested(column.type) or pa.types.is_temporal(kind):
         return _Look(frozenset(), True)
-    texts = [str(text) for text in encode_answers(column).texts.to_pylist()]
+    coded = encode_answers(column, missing=asked.missing)
+    coded = mapped_answers(coded, asked.mapped) if asked.mapped else coded
+    texts = coded.list_texts()
+    cells = np.bincount(coded.codes[coded.codes >= 0], minlength=len(texts))
+    told = dict(zip(texts, cells.tolist(), strict=True))
+    texts = parted(told)[0] or [text for text in texts if fold(text) not in NOTHING] or texts
     some = texts[: MOST_ANSWERS + 1]
     binary = is_binary(some) and len(texts) <= MOST_ANSWERS
     values = frozenset(canonical(text, binary=binary) for text in some)
     numbers = [number(canonical(text, binary=binary)) for text in texts]
     found = [value for value in numbers if value is not None]
+    times: dict[str, int] = {}
+    for text in some:
+        value = canonical(text, binary=binary)
+        times[value] = times.get(value, 0) + told[text]
     if not texts or len(found) < len(texts):
-        return _Look(values, len(texts) > MOST_ANSWERS)
-    return _Look(values, False, min(found), max(found))
+        return _Look(values, len(texts) > MOST_ANSWERS, times=times)
+    return _Look(values, False, min(found), max(found), times)
 
 
 def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, asked: Asked) -> tuple[list[str], str]:
     """The columns that look like labelers', and by what."""
-    looks = {one: _look(table[one]) for one in free}
+    looks = {one: _look(table[one], asked) for one in free}
     looks = {one: look for one, look in looks.items() if look.values and not look.many}
     familiar = [one for one in looks if one in asked.known]
     if familiar:
@@ -238,9 +270,9 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
         more, _ = _recognized(name, table, rest, gold, replace(asked, known=())) if gold is not None else ([], "")
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
-    called = [one for one in plausible if _PEOPLE.search(one.lower())]
+    called = [one for one in plausible if names_a_judge(one)]
     if gold is not None:
-        fitting = _fitting(plausible, _look(table[gold]))
+        fitting = _fitting(plausible, _look(table[gold], asked))
         if fitting:
             return _in_order(free, fitting, called), f"their answers are those of {gold!r}"
     if called:
@@ -263,9 +295,24 @@ def _in_order(header: Sequence[str], *groups: Collection[str]) -> list[str]:
 
 
 def _fitting(looks: Mapping[str, _Look], truth: _Look) -> list[str]:
-    """Columns whose answers are gold's; of 0 and 1 both, even if little gold has only one of them."""
+    """Columns whose answers are gold's; of 0 and 1 both, even if little gold has only one of them.
+
+    A cell or two that are something else do not make a column another's: they are reported later.
+    """
     allowed = truth.values | ({"0", "1"} if truth.values <= {"0", "1"} else frozenset())
-    return [one for one, look in looks.items() if look.values <= allowed]
+
+    def fits(look: _Look) -> bool:
+        inside = sum(count for value, count in look.times.items() if value in allowed)
+        outside = sum(look.times.values()) - inside
+        spread = len(look.values & allowed) > 1 and outside <= max(FEW, RARE * inside) and 10 * outside <= inside
+        return look.values <= allowed or (spread and not _is_fraction(look.values - allowed))
+
+    return [one for one, look in looks.items() if fits(look)]
+
+
+def _is_fraction(values: Collection[str]) -> bool:
+    """Whether some of these are numbers between the whole ones, as scores and covariates have them."""
+    return any((found := number(value)) is not None and found != round(found) for value in values)
 
 
 def _scales_of(called: Sequence[str], looks: Mapping[str, _Look]) -> list[str]:
@@ -309,7 +356,7 @@ def _refuse_unclear(name: str, groups: Sequence[Sequence[str]]) -> None:
 
 def _refuse_criteria(name: str, columns: Sequence[str]) -> None:
     """E132 for columns that answer several questions."""
-    grid = hidden_grid(columns, lambda part: is_gold_name(part) or bool(_PEOPLE.search(part.lower())))
+    grid = hidden_grid(columns, lambda part: is_gold_name(part) or names_a_judge(part), is_gold_name)
     if grid is not None:
         raise wrong(
             "E132",
@@ -333,15 +380,28 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
             "command: --criterion).",
         )
     gold = next((column for labeler, column in own.items() if is_gold_name(labeler)), None)
-    people = {one: column for one, column in own.items() if column != gold and not asked.excludes(one)}
+    experts = {one: column for one, column in own.items() if column != gold and asked.is_expert(one)}
+    people = {
+        one: column for one, column in own.items() if column != gold and one not in experts and not asked.excludes(one)
+    }
     if asked.labelers is not None:
         people = {one: column for one, column in people.items() if one in asked.labelers}
         _named(name, asked, list(own), table.column_names)
     if gold is None:
         gold = _gold_column(name, table, asked, [one for one in table.column_names if one not in grid.all_columns])
-    dropped = tuple(one for one in grid.all_columns if one not in own.values())
+    elsewhere = [one for one in grid.criteria if one.lower() != asked.criterion.lower()]
+    dropped = tuple(
+        one
+        for one in table.column_names
+        if one not in (item, gold, *own.values())
+        and (
+            one in grid.all_columns
+            or belongs_to(one, elsewhere, lambda part: is_gold_name(part) or names_a_judge(part))
+        )
+    )
     others = tuple(one for one in table.column_names if one not in (item, gold, *own.values(), *dropped))
-    return WideColumns(item, people, gold, others, f"columns of criterion {asked.criterion!r}", dropped)
+    why = f"columns of criterion {asked.criterion!r}"
+    return WideColumns(item, people, gold, others, why, dropped, experts)
 
 
 def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
@@ -352,14 +412,15 @@ def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
     rows: list[Any] = []
     who: list[Any] = []
     said: list[list[str]] = []
-    for column in columns.labelers.values():
-        coded = encode_answers(table[column], frozenset({"None"}))
+    people = {**columns.labelers, **columns.experts}
+    for column in people.values():
+        coded = _coded(table[column])
         there = np.flatnonzero(coded.codes >= 0)
         texts = coded.list_texts()
         rows.append(there)
         who.append(np.full(len(there), len(who)))
         said.append([texts[code] for code in coded.codes[there]])
-    names = list(columns.labelers)
+    names = list(people)
     place = np.concatenate(rows) if rows else np.empty(0, np.int64)
     labels = pa.table(
         {
@@ -371,6 +432,15 @@ def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
     gold = None if columns.gold is None else pa.table({"item": ids, "gold": table[columns.gold]})
     items = pa.table({"item": ids, **{one: table[one] for one in columns.others if one not in _RESERVED}})
     return labels, gold, items
+
+
+def answered(column: Any) -> NDArray[np.int64]:
+    """The rows in which a labeler's column holds something."""
+    return np.flatnonzero(_coded(column).codes >= 0)
+
+
+def _coded(column: Any) -> Coded:
+    return encode_answers(column, frozenset({"None"}))
 
 
 _RESERVED = ("item", "labeler", "label", "gold")

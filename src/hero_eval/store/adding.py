@@ -42,6 +42,8 @@ class Added:
     items: int
     merged: bool
     findings: tuple[Finding, ...]
+    changed: int = 0
+    """Items that were there, and got labels, gold or columns."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class AddingPlan:
     resolved: Resolved
     version: int
     findings: tuple[Finding, ...]
+    changed: int = 0
+    """Items of the round that get something."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,27 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
     judges = [one.labeler for one in known if one.kind == "judge"]
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
-    found = (*notes, *resolved.findings, *_date_findings(about))
-    return AddingPlan(fresh, read, _knows(read, given, about, resolved), told, resolved, log.version, found)
+    found = (*notes, *resolved.findings, *_date_findings(about), *_stranger_findings(fresh, stored, about))
+    knows, changed = _knows(read, given, about, resolved), len(_items_of(fresh) & _items_of(stored))
+    return AddingPlan(fresh, read, knows, told, resolved, log.version, found, changed)
+
+
+def _items_of(rows: StoredRows) -> set[str]:
+    """Items that these rows speak of."""
+    return {item for table in (rows.labels, rows.gold, rows.items) for item in table["item"].unique().to_pylist()}
+
+
+def _stranger_findings(fresh: StoredRows, stored: StoredRows, about: About) -> list[Finding]:
+    """F134 for labels of items of which the round has none: they may be another round's."""
+    came = set(fresh.labels["item"].unique().to_pylist())
+    there = set(stored.labels["item"].unique().to_pylist())
+    if about.old is None or not came or came & there:
+        return []
+    message = (
+        f"not one of the {count_of(len(came), 'item')} that came is among the {len(there):,} that round {about.name!r} "
+        f"had: the round now holds both"
+    )
+    return [Finding("F134", message, {"round": about.name, "new": len(came), "there": len(there)})]
 
 
 def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) -> dict[str, Any]:
@@ -181,7 +204,7 @@ def _write(store: ReadableStore, plan: AddingPlan, given: Incoming, options: Rea
 def _added(plan: AddingPlan, about: About, entry: Entry) -> Added:
     n_items = entry.items - (about.old.items if about.old else 0)
     n_labels, n_gold = plan.fresh.labels.num_rows, plan.fresh.gold.num_rows
-    return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings)
+    return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings, plan.changed)
 
 
 def _write_batch(store: ReadableStore, plan: AddingPlan, name: str) -> Written:

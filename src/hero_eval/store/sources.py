@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.io.arrays import encode_answers, encode_ids, settle
+from hero_eval.io.experts import part_experts, torn_notes
 from hero_eval.io.exports.imports import refuse_export
 from hero_eval.io.files import beside, read_input_tables, read_table
 from hero_eval.io.frames import to_input_table
 from hero_eval.io.places import at_hand
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.reshape import find_columns_quietly, reshaped
-from hero_eval.io.tables import InputTable, InputTables, rename
+from hero_eval.io.tables import InputTable, InputTables, meant, rename
 from hero_eval.io.validate import NEEDED, Contents
-from hero_eval.io.values import count_of
 from hero_eval.round import Round
 from hero_eval.store.contents import as_sources, rows_of_contents
 
@@ -113,41 +109,13 @@ def take_experts(given: Incoming, experts: Sequence[str], options: ReadOptions) 
     labels = given.sources.labels
     if not experts:
         return given
-    if labels is None:
+    found = part_experts(given.sources, experts, options)
+    if labels is None or found is None:
         raise wrong("E201", f"--expert names {name_some(list(experts))}, but there are no labels to take as gold")
-    import pyarrow as pa
-
-    named = rename(labels, NEEDED["labels"], options.columns)
-    people = encode_ids(named.columns["labeler"])
-    names = people.list_texts()
-    chosen = [any(fnmatchcase(name, expert) for expert in experts) for name in names]
-    if not any(chosen):
-        raise wrong("E201", f"--expert is {name_some(list(experts))}. Labelers: {name_some(sorted(names), 12)}")
-    mask = np.append(np.array(chosen, bool), False)[people.codes]
-    rest = pa.table({**named.columns}).filter(pa.array(~mask))
-    said = pa.table({name: named.columns[name] for name in ("item", "labeler", "label")}).filter(pa.array(mask))
-    gold, disagreed = _agreed(said)
-    findings = list(given.findings)
-    if disagreed:
-        message = f"experts differ on {count_of(disagreed, 'item')}, which got no gold"
-        findings.append(Finding("F803", message, {"items": disagreed}))
-    kept = replace(labels, table=rest)
-    old = given.sources.gold
-    if old is not None:
-        before = pa.table(rename(old, NEEDED["gold"], options.columns).columns)
-        gold = pa.concat_tables([before, gold], promote_options="permissive")
-    sources = replace(given.sources, labels=kept, gold=InputTable("gold by experts", gold, labels.kind))
-    return replace(given, sources=sources, findings=tuple(findings), round=None)
-
-
-def _agreed(said: Any) -> tuple[Any, int]:
-    """Gold of the items on which all experts said the same, with who said it; and how many items they differ on."""
-    import pyarrow as pa
-
-    items, answers = encode_ids(said["item"]), encode_answers(said["label"])
-    settled = settle(items.codes, len(items.texts), answers.codes)
-    torn = np.unique(items.codes[settled.clashes])
-    rows = settled.rows[np.setdiff1d(np.flatnonzero(settled.rows >= 0), torn)]
-    picked = said.take(pa.array(rows))
-    gold = pa.table({"item": picked["item"], "gold": picked["label"], "source": picked["labeler"]})
-    return gold, len(torn)
+    if not found.experts:
+        there = sorted(found.others)
+        hint = meant(experts[0], there)
+        raise wrong("E201", f"--expert is {name_some(list(experts))}. Labelers: {name_some(there, 12)}.{hint}")
+    gold = InputTable("gold by experts", found.gold, labels.kind)
+    sources = replace(given.sources, labels=replace(labels, table=found.labels), gold=gold)
+    return replace(given, sources=sources, findings=(*given.findings, *torn_notes(found.torn)), round=None)

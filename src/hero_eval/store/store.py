@@ -174,8 +174,8 @@ class Store(ReadableStore):
         Returns
         -------
         Added
-            The round's `entry`, how many `labels`, `gold` and `items` came, whether they were `merged` into a round
-            that was there, and `findings`.
+            The round's `entry`, how many `labels`, `gold` and new `items` came, whether they were `merged` into a round
+            that was there, how many of its items `changed`, and `findings`.
 
         Raises
         ------
@@ -191,8 +191,8 @@ class Store(ReadableStore):
                 checked_name(what, said)
         options = options_for(name, old, data, columns, classes, positive, missing, label_kind, map)
         only = tuple(labelers) if isinstance(labelers, list | tuple) else None
-        reading = replace(options, only=only, criterion=criterion)
-        if reading.chooses_rows and isinstance(data, Round):
+        reading = replace(options, only=only, criterion=criterion, experts=tuple(experts))
+        if (only is not None or criterion is not None) and isinstance(data, Round):
             raise wrong("E204", "labelers and criterion choose from tables; this is a Round. Choose when it is made.")
         given = take_experts(incoming(data, gold, labelers if only is None else None, reading), experts, options)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)

@@ -67,6 +67,8 @@ class Worths(Framed):
     level: float
     words: tuple[str, ...]
     frame_kind: str = "files"
+    method: str = "hero3"
+    """Whose interval it is: the method with a model of each labeler."""
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The labelers, one row each.
@@ -107,6 +109,7 @@ class Worths(Framed):
             "target": "labelers' worth",
             "level": self.level,
             "width": number(self.width),
+            "method": self.method,
             "labelers": rows,
             "words": list(self.words),
         }
@@ -183,7 +186,7 @@ def labeler_worth(
         )
     order = sorted(found, key=lambda one: (-(one.worth if one.worth == one.worth else one.variance_share), one.labeler))
     words = tuple(_words(order, prices.named.get("gold", math.nan), width))
-    return Worths(tuple(order), width, level, words, current.frame_kind)
+    return Worths(tuple(order), width, level, words, current.frame_kind, outcome.now.method)
 
 
 def _golds_instead(outcome: Outcome, share: float, most: int) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from hero_eval.errors import unsupported, wrong
+from hero_eval.errors import InputError, Problem, unsupported, wrong
 from hero_eval.estimate import Estimate, check_level
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.forecast import Outcome
@@ -128,6 +128,7 @@ def plan(
     if current is None:
         if items is None or labelers is None:
             raise wrong("E221", "there is no current round; say what is planned: items=500, labelers=5")
+        _refuse_for_design(history, budget, costs, judges)
         planned = Planned(items, labelers, sensitivity, specificity, gold, own_gold, rate, drift)
         return plan_design(planned, width, detect, power, level)
     if items is not None or labelers is not None or detect is not None:
@@ -153,6 +154,27 @@ def _check(
     for name, price in (costs or {}).items():
         if isinstance(price, bool) or not isinstance(price, int | float) or not price >= 0.0:
             raise wrong("E201", f"the price of {name!r} is {price!r}. It is a number of 0 or more")
+
+
+def _refuse_for_design(
+    history: object, budget: float | None, costs: Mapping[str, float] | None, judges: Sequence[str]
+) -> None:
+    """E204 for what has no effect on a round that is only planned."""
+    instead = {
+        "history": "say what past rounds taught: sensitivity=, specificity=, gold=, drift= (command: hero labelers "
+        "shows them)",
+        "budget": "a budget is shared out among what a round has: give the current round",
+        "costs": "prices need a budget or a width of a round that is there",
+        "judges": "they belong to prices",
+    }
+    said = {"history": history is not None, "budget": budget is not None, "costs": bool(costs), "judges": bool(judges)}
+    problems = [
+        Problem("E204", f"{name} has no effect on a round that is only planned; {instead[name]}")
+        for name, given in said.items()
+        if given
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def outcome_of(

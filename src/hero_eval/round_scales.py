@@ -1,0 +1,86 @@
+"""Rounds whose labelers count on different scales, from 0 to 1 here and from 1 to 5 there: no history of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hero_eval.any_round import AnyRound
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
+from hero_eval.io.scores import as_numbers
+from hero_eval.io.values import number_text
+from hero_eval.round import Round
+
+TOPS = (1.0, 5.0, 10.0, 100.0)
+"""Where common scales of numbers end."""
+LEAST = 10
+"""Labels on each side below which nothing is said."""
+BEYOND, BELOW = 0.2, 0.2
+"""Labels of one scale above the end of the other, and of the other below its beginning: both, and scales differ."""
+MOSTLY = 0.8
+"""So many above the end of the other are enough; half of them beside a scale from 0 to 1."""
+
+
+def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
+    """E210 if a round and the last one, the current where there is one, have the same labelers on other scales.
+
+    Nothing is said of rounds whose classes or kind of label the caller named.
+    """
+    telling = [cast(Round, one) for one in rounds if one.holds_items and _is_open(cast(Round, one))]
+    tops = [_top(one) for one in telling]
+    if not telling or tops[-1] is None:
+        return
+    for one, top in zip(telling[:-1], tops[:-1], strict=True):
+        if top is not None and top != tops[-1]:
+            low, high = (one, telling[-1]) if top < tops[-1] else (telling[-1], one)
+            if _differ(low, high, min(top, tops[-1])):
+                _refuse(one, telling[-1])
+
+
+def _is_open(one: Round) -> bool:
+    return one.classes_given is None and one._contents.label_kind is None
+
+
+def _top(one: Round) -> float | None:
+    """The end of the common scale that the labels lie on; None if they are no numbers of such a scale."""
+    values = as_numbers(one.answer_values) if one.label_score is None else one.label_score
+    if not len(values) or np.isnan(values).any() or values.min() < 0:
+        return None
+    highest = float(values.max())
+    return next((top for top in TOPS if highest <= top), None)
+
+
+def _differ(low: Round, high: Round, top: float) -> bool:
+    """Whether labelers of both count on different scales, of which the lower ends at `top`."""
+    shared = set(low.labelers) & set(high.labelers)
+    mine, theirs = _labels_of(low, shared), _labels_of(high, shared)
+    if min(len(mine), len(theirs)) < LEAST or mine.min() == mine.max():
+        return False
+    beyond, below = float((theirs > top).mean()), float((mine < theirs.min()).mean())
+    return beyond >= (0.5 if top == 1.0 else MOSTLY) or (beyond >= BEYOND and below >= BELOW)
+
+
+def _labels_of(one: Round, who: Collection[str]) -> NDArray[np.float64]:
+    theirs = np.array([name in who for name in one.labelers], np.bool_)[one.label_labeler]
+    numbers = as_numbers(one.answer_values)[one.label_answer] if one.label_score is None else one.label_score
+    found: NDArray[np.float64] = numbers[theirs]
+    return found
+
+
+def _refuse(past: Round, current: Round) -> None:
+    shared = sorted(set(past.labelers) & set(current.labelers))
+    spans = []
+    for one in (past, current):
+        values = _labels_of(one, shared)
+        spans.append(f"from {number_text(float(values.min()))} to {number_text(float(values.max()))} in {one.name!r}")
+    raise wrong(
+        "E210",
+        f"rounds {past.name!r} and {current.name!r} are on different scales: the labels of {name_some(shared)} go "
+        f"{' and '.join(spans)}. Past rounds teach only of the scale that they are on: bring both to one scale (map=; "
+        "command: --map), or leave the other round out. If it is one scale, name all answers (classes=[...]; command: "
+        "--classes) or, of scores, the kind (label_kind='score'; command: --label-kind score).",
+    )
