@@ -152,50 +152,6 @@ class Leaderboard(RankedModels, Displayed, Framed):
             "group": self.standing.letters(),
         }
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """One row per model, best first.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: that of the votes if it is one of these, else pandas, or pyarrow where
-            pandas is not installed.
-
-        Returns
-        -------
-        dataframe
-            Columns: rank, model, elo, std_error, low and high (which hold together), rank_low and rank_high (which
-            hold together), p_best, win_rate against the reference with win_low and win_high, votes, group (models that
-            share a letter are not told apart).
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        return to_frame(self.columns(), checked_backend(backend, self.frame_kind))
-
-    def differences(self, backend: str | None = None) -> Any:
-        """One row for each two models, the better first, in points of Elo.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: as `to_frame`.
-
-        Returns
-        -------
-        dataframe
-            Columns: better, worse, elo, std_error, low and high (which hold together), p_value (after the correction),
-            told_apart, win_rate of the better over the worse.
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        return to_frame(self.pair_columns(), checked_backend(backend, self.frame_kind))
-
     def pair_columns(self) -> dict[str, list[Any]]:
         """The rows of `differences`, column by column.
 
