@@ -115,7 +115,7 @@ def watch(
 ) -> Watch:
     """Estimate every round of a question from the rounds before it, and compare successive rounds of each model."""
     check_level(level)
-    rows = store.rounds()
+    rows = [row for row in store.rounds() if not row.is_votes]
     questions = sorted({row.question for row in rows})
     if question is None and len(questions) > 1:
         raise wrong("E206", f"the store holds the questions {', '.join(questions)}. Say which: --question")

@@ -30,6 +30,7 @@ from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed
 from hero_eval.round import Round
 from hero_eval.targets.difference import kept_apart
+from hero_eval.targets.grouped import chosen_items
 from hero_eval.targets.ranked_models import RankedModels
 
 
@@ -207,6 +208,7 @@ def rank(
     method: str | None = None,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
+    where: Mapping[str, Any] | None = None,
     level: float = 0.95,
     interval: str | None = None,
     cluster: str | None = None,
@@ -245,6 +247,9 @@ def rank(
         takes all numeric columns that the rounds share.
     text : str, optional
         A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    where : mapping of str to value or values, optional
+        Only items whose column has this value, or one of these, such as ``{"category": "coding"}``; history teaches
+        with all of its items. None: all.
     level : float, default 0.95
         How sure all intervals are to hold together, and all ranks, between 0 and 1.
     interval : {"influence", "profile", "bootstrap", "paper"}, optional
@@ -291,6 +296,7 @@ def rank(
     given = list(rounds.values()) if isinstance(rounds, Mapping) else rounds if isinstance(rounds, list | tuple) else ()
     history = as_history(history, *given)
     names, taken = named_rounds(rounds)
+    taken = tuple(chosen_items(one, where) for one in taken) if where else taken
     sides, history, remarks = kept_apart(taken, history)
     if any(one.code == "F114" for one in remarks) and options.cluster is None:
         options = replace(options, cluster="item")  # an item that counts on several sides counts once in the error
