@@ -117,6 +117,11 @@ CATALOGUE: dict[str, str] = {
     "E525": "there is nothing to take back",
     "E526": "the picture cannot be shown",
     "E527": "a queue cannot be drawn as asked for",
+    # votes in the store, and choosing among them
+    "E528": "votes and labels do not go into one round, nor votes of which nothing tells whether they are there",
+    "E529": "the round holds votes and labels were asked for, or the other way round",
+    "E531": "gold is for pairs that have no votes",
+    "E532": "no row has the values that were asked for",
 }
 
 

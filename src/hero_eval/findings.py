@@ -116,6 +116,8 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F805": ("warning", "experts skipped many items"),
     "F806": ("warning", "experts contradict each other, or themselves"),
     "F807": ("note", "items came after the queue for experts was drawn"),
+    "F808": ("note", "columns of votes that the store does not keep"),
+    "F809": ("warning", "gold for pairs that have no votes"),
 }
 
 

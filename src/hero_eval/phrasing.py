@@ -265,6 +265,12 @@ def _sure_size(estimate: Estimate, base: float, places: int) -> str:
     return _sure_between(estimate, low, high, places)
 
 
+STEPWISE = (
+    "All these intervals hold together. The clearest differences are told apart first, which leaves fewer to tell: so "
+    "two models may be told apart although their interval just holds zero."
+)
+
+
 def ranking(result: Ranking) -> str:
     """Which model is best, or which could be."""
     models = list(result)

@@ -339,6 +339,7 @@ def read_votes(
     columns: Mapping[str, str] | None = None,
     map: Mapping[Any, Any] | None = None,
     covariates: Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
     name: str | None = None,
     engine: str | None = None,
     memory_limit: str | None = None,
@@ -358,6 +359,8 @@ def read_votes(
     covariates : sequence of str, optional
         Columns of the pair to hold equal, such as ``length``: a column of that name, or ``length_a`` and ``length_b``,
         whose difference over their sum is taken. None: none.
+    where : mapping of str to value or values, optional
+        Only votes whose column has this value, or one of these, such as ``{"category": "coding"}``. None: all.
     name : str, optional
         What messages call the votes. None: the name of the file.
     engine : {"memory", "duckdb"}, optional
@@ -383,22 +386,22 @@ def read_votes(
     mapped = {str(old): str(new) for old, new in (map or {}).items()}
     chosen = tuple(covariates or ())
     if not isinstance(votes, str | os.PathLike):
-        return votes_of(votes, columns, mapped, chosen, name or "votes")
-    where = Path(votes).expanduser()
+        return votes_of(votes, columns, mapped, chosen, name or "votes", where)
+    place = Path(votes).expanduser()
     if engine is not None and engine not in ("memory", "duckdb"):
         raise wrong("E201", f"engine is {engine!r}. Known for votes: 'memory', 'duckdb'")
-    called = name or name_of(where)
-    if is_json_lines(where):
-        return votes_in(votes_of_json(where), columns or {}, mapped, chosen, called)
-    tables, problems = find_files(_votes_file(where))
+    called = name or name_of(place)
+    if is_json_lines(place):
+        return votes_in(votes_of_json(place), columns or {}, mapped, chosen, called, where)
+    tables, problems = find_files(_votes_file(place))
     if memory_limit is not None or engine == "duckdb" or (engine is None and _by_size(tables, None) == "duckdb"):
         from hero_eval.counting.vote_counts import count_votes
 
-        return count_votes(tables["labels"], columns or {}, mapped, chosen, called, memory_limit)
+        return count_votes(tables["labels"], columns or {}, mapped, chosen, called, memory_limit, where or {})
     source = read_files(tables, problems)
     if source.problems or source.labels is None:
         raise InputError(source.problems)
-    return votes_in(source.labels, columns or {}, mapped, chosen, called)
+    return votes_in(source.labels, columns or {}, mapped, chosen, called, where)
 
 
 def _votes_file(where: Path) -> Path:

@@ -110,6 +110,10 @@ ERRORS: Mapping[str, str] = {
     "E525": "Nothing; go on with the next item.",
     "E526": "Start the server with `--images FOLDER`, and name pictures by their path in it.",
     "E527": "Draw fewer items, or show fewer columns.",
+    "E528": "Choose another name for the round.",
+    "E529": "Rank votes by `hero arena`, and models with a round each by `hero rank`.",
+    "E531": "Correct the items and models of the gold, or add the votes first.",
+    "E532": "Choose a value that the message lists.",
 }
 
 FINDINGS: Mapping[str, str] = {
@@ -210,4 +214,6 @@ FINDINGS: Mapping[str, str] = {
     "F805": "Read the reasons, and have somebody answer the skipped items; or make the question one that fits them.",
     "F806": "Let the experts talk about the items on which they differ, and write down what the question means.",
     "F807": "Nothing, if they are items like the others; else draw a new queue.",
+    "F808": "Nothing, unless it matters; then give the column another name.",
+    "F809": "Correct the items and models of this gold, and add it again.",
 }

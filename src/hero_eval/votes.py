@@ -13,7 +13,7 @@ from hero_eval.display import Displayed
 from hero_eval.findings import Finding
 from hero_eval.io.frames import to_input_table
 from hero_eval.io.tables import InputTable
-from hero_eval.io.vote_table import VoteArrays, parse_votes
+from hero_eval.io.vote_table import VoteArrays, chosen_rows, parse_votes
 from hero_eval.model.patterns import Ints
 from hero_eval.model.vote_sites import VoteCells
 
@@ -74,16 +74,23 @@ def votes_of(
     mapped: Mapping[str, str] | None = None,
     covariates: Sequence[str] = (),
     name: str = "votes",
+    where: Mapping[str, Any] | None = None,
 ) -> Votes:
     """The votes of a dataframe."""
-    return votes_in(to_input_table(name, frame), columns or {}, mapped or {}, covariates, name)
+    return votes_in(to_input_table(name, frame), columns or {}, mapped or {}, covariates, name, where or {})
 
 
 def votes_in(
-    source: InputTable, columns: Mapping[str, str], mapped: Mapping[str, str], covariates: Sequence[str], name: str
+    source: InputTable,
+    columns: Mapping[str, str],
+    mapped: Mapping[str, str],
+    covariates: Sequence[str],
+    name: str,
+    where: Mapping[str, Any] | None = None,
 ) -> Votes:
-    """The votes of a table."""
-    return counted(parse_votes(source, columns, mapped, covariates), name, source.kind, tuple(covariates))
+    """The votes of a table, or those whose columns have the values that `where` asks for."""
+    chosen = chosen_rows(source, where) if where else source
+    return counted(parse_votes(chosen, columns, mapped, covariates), name, source.kind, tuple(covariates))
 
 
 def counted(

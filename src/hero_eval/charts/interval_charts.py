@@ -100,7 +100,9 @@ def number_text(value: float, bounds: tuple[float, float]) -> str:
     """As the axes write it: shares in percent."""
     if not math.isfinite(value):
         return phrasing.UNKNOWN
-    return f"{100 * value:.1f}%" if percents(bounds) == "~p" else f"{value:.3g}"
+    if percents(bounds) == "~p":
+        return f"{100 * value:.1f}%"
+    return f"{value:.3g}" if abs(value) < 1000.0 else f"{value:.0f}"
 
 
 def _spread(columns: Columns, bounds: tuple[float, float], what: str) -> str:

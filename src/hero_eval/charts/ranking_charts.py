@@ -60,11 +60,11 @@ def ranks(result: Leaderboard | Ranking) -> Chart:
     return Chart(title, columns, titled(alt.layer(bars, *ends, dots), title, subtitle, width=WIDTH, height=height))
 
 
-def win_matrix(result: Leaderboard) -> Chart:
-    """How often the model of each row wins against that of each column, a tie half a win."""
+def win_matrix(result: Leaderboard, most: int | None = None) -> Chart:
+    """How often the model of each row wins against that of each column, a tie half a win; of the best `most` models."""
     alt = altair()
     wins = result.to_dict()["win_matrix"]
-    order = list(result.order)
+    order = list(result.order)[:most]
     rows = [(a, b, wins[a][b]) for a in order for b in order if a != b]
     columns = {
         "model": [row[0] for row in rows],

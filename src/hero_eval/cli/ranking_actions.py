@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import ranking_views
 from hero_eval.cli.actions import options_of
-from hero_eval.cli.blocks import Line
+from hero_eval.cli.blocks import Line, Page, remarks
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.problems import Problems
@@ -19,6 +19,9 @@ from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
 from hero_eval.name_lists import mapping, names, split
+
+if TYPE_CHECKING:
+    from hero_eval.store.past_rounds import History
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,18 @@ class StoredModels:
 
 
 @dataclass(frozen=True)
+class StoredVotes:
+    """Which votes of a store are ranked, and which teach how labelers err."""
+
+    store: str
+    question: str | None
+    round: str | None
+    together: bool
+    history: History
+    saved: bool
+
+
+@dataclass(frozen=True)
 class VoteReading:
     """How tables of votes are read."""
 
@@ -41,6 +56,7 @@ class VoteReading:
     covariates: str | None
     engine: str | None
     memory_limit: str | None
+    where: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +66,16 @@ class NextBattles:
     count: int | None
     top: int | None
     pair: str | None
+
+    def check(self) -> None:
+        pair = names("--pair", self.pair)
+        if self.count is None and (self.top is not None or pair is not None):
+            raise wrong("E204", "--top and --pair say what --next is for: give --next N too")
+
+    def chosen(self, result: hero.Leaderboard) -> list[hero.Battle] | None:
+        if self.count is None:
+            return None
+        return result.next_battles(self.count, top=self.top, pair=names("--pair", self.pair))
 
 
 @dataclass(frozen=True)
@@ -163,44 +189,127 @@ def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
         raise wrong("E213", f"{file} cannot be written: {error.strerror}.") from error
 
 
+def chosen_values(pairs: Sequence[str] | None) -> dict[str, list[str]] | None:
+    """COLUMN=VALUE, repeated; values of one column add up."""
+    found: dict[str, list[str]] = {}
+    for pair in pairs or ():
+        column, equals, value = (part.strip() for part in pair.partition("="))
+        if not (column and equals and value):
+            raise wrong("E201", f"--where is {pair!r}. Write COLUMN=VALUE, such as category=coding")
+        found.setdefault(column, []).append(value)
+    return found or None
+
+
 def arena(
     votes: Path,
     history: Sequence[Path],
     reading: VoteReading,
     asked: Mapping[str, Any],
     battles: NextBattles,
-    csv: Path | None,
+    files: Files,
     *,
     as_json: bool,
 ) -> None:
     problems = Problems()
+    problems.attempt(files.check)
+    where = problems.attempt(lambda: chosen_values(reading.where))
     columns = problems.attempt(lambda: mapping("--column is", reading.column or ()))
     answers = problems.attempt(lambda: mapping("--map is", split("--map", reading.map) or ()) or None)
     chosen = problems.attempt(lambda: names("--covariates", reading.covariates))
-    pair = problems.attempt(lambda: names("--pair", battles.pair))
-    if battles.count is None and (battles.top is not None or pair is not None):
-        problems.errors.append(wrong("E204", "--top and --pair say what --next is for: give --next N too"))
+    problems.attempt(battles.check)
     problems.raise_any()
     common: dict[str, Any] = {"columns": columns, "map": answers}
     with activity() as doing:
         doing.say(f"Reading {votes}")
         engine: dict[str, Any] = {"engine": reading.engine, "memory_limit": reading.memory_limit}
-        current = problems.attempt(lambda: hero.read_votes(votes, covariates=chosen, **common, **engine))
+        current = problems.attempt(lambda: hero.read_votes(votes, covariates=chosen, where=where, **common, **engine))
         past = [problems.attempt(partial(_past_votes, path, common)) for path in history]
         problems.raise_any()
         doing.say("Ranking")
         result = hero.rank_votes(current, [one for one in past if one is not None], progress=doing.step, **asked)
-        wanted = None
-        if battles.count is not None:
-            wanted = result.next_battles(battles.count, top=battles.top, pair=pair)
-    if csv is not None:
-        write_csv(result.columns(), csv)
+        wanted = battles.chosen(result)
+    _show_leaderboard(result, wanted, files, as_json=as_json)
+
+
+def arena_stored(
+    chosen: StoredVotes,
+    reading: VoteReading,
+    asked: Mapping[str, Any],
+    battles: NextBattles,
+    files: Files,
+    *,
+    as_json: bool,
+) -> None:
+    from hero_eval.store.estimates import asked_of, looks_before, looks_finding, make, save
+    from hero_eval.store.past_rounds import newest_votes
+
+    problems = Problems()
+    problems.attempt(files.check)
+    where = problems.attempt(lambda: chosen_values(reading.where))
+    covariates = problems.attempt(lambda: names("--covariates", reading.covariates))
+    problems.attempt(battles.check)
+    for name in ("column", "map", "engine", "memory_limit"):
+        if getattr(reading, name) is not None:
+            option = name.replace("_", "-")
+            problems.errors.append(wrong("E204", f"--{option} has no effect on votes of the store, read when added"))
+    problems.raise_any()
+    with activity() as doing:
+        doing.say(f"Reading {chosen.store}")
+        store = hero.open_store(chosen.store)
+        entry = newest_votes(store.log(), chosen.question, chosen.round)
+        options = {**asked, "covariates": covariates, "where": where, "history": chosen.history}
+        options |= {"together": True} if chosen.together else {}
+        recorded = make(store, asked_of("arena", entry.round, options), doing.step)
+        wanted = battles.chosen(recorded.result)
+    looked = looks_finding(looks_before(store, recorded), "influence")
+    if chosen.saved:
+        save(store, recorded)
+    made_from = dict(recorded.document["made_from"]) | {"saved": chosen.saved}
+    _show_leaderboard(recorded.result, wanted, files, as_json=as_json, made_from=made_from, looked=looked)
+
+
+def _show_leaderboard(
+    result: hero.Leaderboard,
+    wanted: Sequence[Any] | None,
+    files: Files,
+    *,
+    as_json: bool,
+    made_from: Mapping[str, Any] | None = None,
+    looked: hero.Finding | None = None,
+) -> None:
+    tail: Page = [*remarks([looked] if looked is not None else [])]
+    if files.csv is not None:
+        write_csv(result.columns(), files.csv)
+        tail.append(Line(f"Table: {files.csv}", whole=True))
+    if files.report is not None:
+        from hero_eval.report.arena_report import report_of_leaderboard
+        from hero_eval.report.html import write_ranking
+
+        place = write_ranking(report_of_leaderboard(result, made_from=_facts_of(made_from)), files.report)
+        tail.append(Line(f"Report: {place}", whole=True))
     if as_json:
         listed = {"next_battles": [asdict(one) for one in wanted]} if wanted is not None else {}
-        show_json(result.to_dict() | listed)
+        told = {} if looked is None else {"looks": looked.to_dict()}
+        show_json(result.to_dict() | listed | ({"made_from": made_from} if made_from else {}) | told)
         return
-    tail = [Line(f"Table: {csv}", whole=True)] if csv is not None else []
+    if made_from:
+        past = ", ".join(made_from["history"]) or "none"
+        version = made_from["store_version"]
+        tail.append(Line(f"Votes of {made_from['round']}; before it: {past} (store version {version})."))
+        if made_from["saved"]:
+            tail.append(Line(f"Recorded: hero reproduce {made_from['estimate']}", whole=True))
     show([*ranking_views.leaderboard(result, wanted), *tail])
+
+
+def _facts_of(made_from: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    if not made_from:
+        return []
+    return [
+        ("store", f"version {made_from['store_version']}"),
+        ("votes", f"round {made_from['round']}, question {made_from['question']}"),
+        ("before it", ", ".join(made_from["history"]) or "none"),
+        *([("again", f"hero reproduce {made_from['estimate']}")] if made_from["saved"] else []),
+    ]
 
 
 def _past_votes(path: Path, common: Mapping[str, Any]) -> hero.Votes | hero.Round:

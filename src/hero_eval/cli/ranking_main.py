@@ -68,6 +68,18 @@ Csv = Annotated[
 ]
 
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="COLUMN=VALUE",
+        help="Only items, or votes, whose column has this value; may be repeated: values of one column add up.",
+        rich_help_panel="How to estimate",
+        show_default=False,
+    ),
+]
+
+
 @ranking_app.command(
     rich_help_panel=_PANEL,
     epilog=(
@@ -87,6 +99,7 @@ def rank(
     best: Best = "highest",
     correction: Correction = "max-t",
     how: Estimating,
+    where: Where = None,
     positive: given.Positives = None,
     reading: Reading,
     question: RankedQuestion = None,
@@ -103,7 +116,7 @@ def rank(
     from hero_eval.cli.inputs import Data
 
     data = Data(rounds or (), history or (), reading, positive, how.covariates, how.text)
-    asked = {"best": best, "correction": correction}
+    asked = {"best": best, "correction": correction, "where": ranking_actions.chosen_values(where)}
     files = ranking_actions.Files(csv, output)
     if rounds:
         ranking_actions.rank(data, how, asked, files, as_json=json)
@@ -120,24 +133,26 @@ def rank(
         "Examples:\n"
         "  hero arena votes.parquet --history past-votes.csv\n"
         "  hero arena votes.jsonl --next 200 --top 3\n"
-        "  hero arena votes.csv --covariates length --ties davidson"
+        "  hero arena votes.csv --covariates length --where category=coding\n"
+        "  hero arena --store hero-store --question chat --output board.html"
     ),
 )
 def arena(
     votes: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="VOTES",
             help="A table with model_a, model_b, label and, if known, item, labeler, gold; or an arena's JSON Lines.",
             show_default=False,
         ),
-    ],
+    ] = None,
     history: Annotated[
         list[Path] | None,
         typer.Option(
             "--history",
             metavar="PATH",
-            help="Past votes with some gold, or a round whose answers are A, B and tie; may be repeated.",
+            help="Past votes with some gold, or a round whose answers are A, B and tie; may be repeated. With --round "
+            "or --question: names of rounds of the store.",
             rich_help_panel="How to read the data",
             show_default=False,
         ),
@@ -168,6 +183,7 @@ def arena(
             show_default=False,
         ),
     ] = None,
+    where: Where = None,
     level: given.Level = 0.95,
     correction: Correction = "max-t",
     next_: Annotated[
@@ -211,13 +227,57 @@ def arena(
         ),
     ] = None,
     memory_limit: given.MemoryLimit = None,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Rank the newest votes of this question in the store; those before it are history.",
+            rich_help_panel="The store",
+            show_default=False,
+        ),
+    ] = None,
+    round: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Rank the votes of this round of the store.",
+            rich_help_panel="The store",
+            autocompletion=kept.complete_round,
+            show_default=False,
+        ),
+    ] = None,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Votes of earlier rounds count too, instead of only teaching how labelers err.",
+            rich_help_panel="The store",
+        ),
+    ] = False,
+    since: kept.Since = None,
+    before: kept.Before = None,
+    no_save: kept.NoSave = False,
+    store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
     csv: Csv = None,
+    output: Output = None,
 ) -> None:
     """Models by side-by-side votes, corrected for how each labeler errs."""
     from hero_eval.cli import ranking_actions
 
-    reading = ranking_actions.VoteReading(column, map, covariates, engine, memory_limit)
+    reading = ranking_actions.VoteReading(column, map, covariates, engine, memory_limit, where)
     asked = {"ties": ties, "reference": reference, "level": level, "correction": correction}
     battles = ranking_actions.NextBattles(next_, top, pair)
-    ranking_actions.arena(votes, history or [], reading, asked, battles, csv, as_json=json)
+    files = ranking_actions.Files(csv, output)
+    if votes is not None:
+        if question is not None or round is not None or together:
+            raise wrong("E204", "--question, --round and --together are for votes of the store, and a file is named")
+        ranking_actions.arena(votes, history or [], reading, asked, battles, files, as_json=json)
+    elif question is None and round is None:
+        raise wrong("E206", "no votes are named. Give a file, or votes of the store: --question NAME or --round NAME")
+    else:
+        from hero_eval.store.past_rounds import History
+
+        past = History(since=since, before=before, rounds=tuple(str(one) for one in history or ()))
+        chosen = ranking_actions.StoredVotes(store, question, round, together, past, not no_save)
+        ranking_actions.arena_stored(chosen, reading, asked, battles, files, as_json=json)

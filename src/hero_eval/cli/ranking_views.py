@@ -61,7 +61,14 @@ def ranking(result: Ranking) -> Page:
         "not told apart."
     )
     page: Page = [Line(phrasing.ranking(result), strong=True), Table(head, rows), Line(said)]
-    return [*page, pairs(result), Facts(phrasing.how(first)), *remarks(result.findings)]
+    return [*page, pairs(result), *_stepwise(result), Facts(phrasing.how(first)), *remarks(result.findings)]
+
+
+def _stepwise(result: Ranking) -> Page:
+    """Why two models are told apart although the interval of their difference holds zero, where that is so."""
+    columns = result.pair_columns()
+    rows = zip(columns["told_apart"], columns["low"], columns["high"], strict=True)
+    return [Line(phrasing.STEPWISE)] if any(told and low <= 0.0 <= high for told, low, high in rows) else []
 
 
 def rank_text(rank: int, low: int, high: int) -> str:

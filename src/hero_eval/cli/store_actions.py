@@ -135,6 +135,8 @@ def show_round(path: str, name: str | None, *, as_json: bool) -> None:
         found = _store_facts(store)
         show_json(found) if as_json else show(store_views.store(found))
         return
+    from hero_eval.store.vote_rounds import vote_columns
+
     log = store.log()
     entry = log.find(name)
     found = {
@@ -142,6 +144,7 @@ def show_round(path: str, name: str | None, *, as_json: bool) -> None:
         **entry.to_dict(),
         "classes": list(entry.classes) if entry.classes else None,
         "positive": entry.positive,
+        **({"columns": vote_columns(entry)} if entry.is_votes else {}),
         "history": [row.round for row in store.history_of(name)],
         "labeler_identities": [row for row in store.labelers() if row["round"] == name],
         "changes": [_change(row) for row in log.rows if row.round == name],

@@ -34,10 +34,10 @@ def added(result: Added) -> Page:
     if not (result.labels or result.gold or result.items) and result.merged:
         return [Line(f"Round {entry.round!r} had all of this already; nothing was added.")]
     verb = "Added to" if result.merged else "Added"
-    came = _amounts(result.items, result.labels, result.gold)
+    came = _amounts(result.items, result.labels, result.gold, entry)
     if result.merged:
         came = came.replace(" item", " new item", 1) + f"; {phrasing.count(result.changed, 'item')} changed"
-    now = f" It now has {_amounts(entry.items, entry.labels, entry.gold)}." if result.merged else ""
+    now = f" It now has {_amounts(entry.items, entry.labels, entry.gold, entry)}." if result.merged else ""
     title = f"{verb} round {entry.round!r} (question {entry.question}{model}, {_when(entry)}): {came}.{now}"
     return [Line(title, strong=True), *remarks(result.findings)]
 
@@ -49,19 +49,23 @@ def _when(entry: Entry) -> str:
     return f"{entry.date} by its name" if entry.bound.dated == "name" else f"{entry.date}"
 
 
-def _amounts(items: int, labels: int, gold: int) -> str:
-    return f"{phrasing.count(items, 'item')}, {phrasing.count(labels, 'label')}, {gold:,} gold"
+def _amounts(items: int, labels: int, gold: int, of: Entry) -> str:
+    what = "label" if of.vote_facts is None else "vote"
+    models = (
+        "" if of.vote_facts is None or not labels else f" on {phrasing.count(len(of.vote_facts['models']), 'model')}"
+    )
+    return f"{phrasing.count(items, 'item')}, {phrasing.count(labels, what)}{models}, {gold:,} gold"
 
 
 def removed(entry: Entry, path: str) -> Page:
     return [
-        Line(f"Removed round {entry.round!r} ({_amounts(entry.items, entry.labels, entry.gold)}).", strong=True),
+        Line(f"Removed round {entry.round!r} ({_amounts(entry.items, entry.labels, entry.gold, entry)}).", strong=True),
         Line(f"Its data stay. Bring it back: hero restore {quote(entry.round)} --store {quote(path)}", whole=True),
     ]
 
 
 def restored(entry: Entry) -> Page:
-    amounts = _amounts(entry.items, entry.labels, entry.gold)
+    amounts = _amounts(entry.items, entry.labels, entry.gold, entry)
     return [Line(f"Round {entry.round!r} is back: {amounts}.", strong=True)]
 
 
@@ -74,16 +78,20 @@ def rounds(rows: Sequence[Entry], path: str, *, removed: bool) -> Page:
         "question": len({row.question for row in rows}) > 1,
         "model": any(row.model for row in rows),
     }
+    kinds = len({row.is_votes for row in rows}) > 1
+    all_votes = bool(rows) and all(row.is_votes for row in rows)
     names = [name for name, tells in telling.items() if tells]
     columns = [
         *(Column(name, "left", cut=True) for name in names),
         Column("date", "left"),
-        *(Column(name) for name in ("items", "labels", "gold", "labelers")),
+        *([Column("holds", "left")] if kinds else []),
+        *(Column(name) for name in ("items", "votes" if all_votes else "labels", "gold", "labelers")),
     ]
     cells = [
         [
             *(getattr(row, name) or "–" for name in names),
             "unknown" if row.date is None else str(row.date),
+            *(["votes" if row.is_votes else "labels"] if kinds else []),
             *(_amount(count) for count in (row.items, row.labels, row.gold, row.labelers)),
         ]
         for row in rows
@@ -136,11 +144,15 @@ def store(found: Mapping[str, Any]) -> Page:
 
 
 def round_page(found: Mapping[str, Any]) -> Page:
+    votes = found["holds"] == "votes"
     facts = [
-        *((name, found[name] or "–") for name in ("question", "model")),
+        ("question", found["question"]),
+        ("models", ", ".join(found["models"])) if votes else ("model", found["model"] or "–"),
         ("date", _date_of(found)),
-        *((name, f"{found[name]:,}") for name in ("items", "labels", "gold")),
-        ("classes", ", ".join(map(repr, found["classes"])) if found["classes"] else "as seen"),
+        ("items", f"{found['items']:,}"),
+        ("votes" if votes else "labels", f"{found['labels']:,}"),
+        ("gold", f"{found['gold']:,}"),
+        ("columns", ", ".join(found["columns"]) or "none") if votes else ("classes", _classes_of(found)),
         ("history", ", ".join(found["history"]) or "none"),
         ("came from", found["source"] or "–"),
     ]
@@ -151,6 +163,10 @@ def round_page(found: Mapping[str, Any]) -> Page:
         columns = [Column("labeler", "left", cut=True), *(Column(name, "left", cut=True) for name in fields)]
         page.append(Table(columns, [[row["labeler"], *(row[name] or "–" for name in fields)] for row in people]))
     return page + _changes(found["changes"]) + _estimates(found["estimates"])
+
+
+def _classes_of(found: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, found["classes"])) if found["classes"] else "as seen"
 
 
 def _date_of(found: Mapping[str, Any]) -> str:

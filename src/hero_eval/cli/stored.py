@@ -206,7 +206,7 @@ def _store_instead_of_files(path: str, files: str) -> hero.Store:
 
 
 def _fitting(store: hero.Store, chosen: FromStore) -> list[Any]:
-    rows, question = store.rounds(), chosen.from_question
+    rows, question = [row for row in store.rounds() if not row.is_votes], chosen.from_question
     questions = sorted({row.question for row in rows})
     if question is None and len(questions) > 1:
         raise wrong("E206", f"the store holds the questions {', '.join(questions)}. Say which: --question")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hero_eval.errors import InputError, Problem
+from hero_eval.errors import HeroError, InputError, Problem, wrong
+from hero_eval.findings import name_some
 from hero_eval.io.arrays import encode_answers, encode_ids, to_numbers
 from hero_eval.io.tables import InputTable, missing_columns, rename, unknown_mappings
-from hero_eval.io.values import fold
+from hero_eval.io.values import fold, plain_text
 
 A_WORDS = ("a", "model_a", "model a", "left", "1", "first", "a wins", "a>b", "a>>b")
 B_WORDS = ("b", "model_b", "model b", "right", "2", "second", "b wins", "b>a", "b>>a")
@@ -31,8 +32,9 @@ TIE_WORDS = (
     "tie (bothgood)",
 )
 BAD_WORDS = ("both bad", "bothbad", "both_bad", "tie (bothbad)", "tie_both_bad")
-NEEDED = ("model_a", "model_b", "label")
-_OURS = ("item", "labeler", "gold", *NEEDED)
+PAIR = ("model_a", "model_b")
+NEEDED = (*PAIR, "label")
+OURS = ("item", "labeler", "gold", *NEEDED)
 _SYNONYMS = {
     "label": ("winner", "vote", "preference", "verdict"),
     "labeler": ("judge", "user", "voter"),
@@ -46,7 +48,8 @@ Codes = NDArray[np.int64]
 class VoteArrays:
     """Rows of votes as codes. first, second: of `models`; labeler: of `labelers`; item: numbers, equal where the item
     is, None where each vote is an item; label, gold: 0 A, 1 B, 2 tie, -1 none; counts: how many votes a row stands for;
-    covariates (n, d). n_bad: votes that both are bad; n_ignored: rows without a label or a gold."""
+    covariates (n, d). row: which of the table's rows; bad: whether it says that both are bad. n_bad: how many votes do;
+    n_ignored: rows without a label or a gold."""
 
     models: tuple[str, ...]
     labelers: tuple[str, ...]
@@ -58,6 +61,8 @@ class VoteArrays:
     gold: Codes
     counts: NDArray[np.float64]
     covariates: NDArray[np.float64]
+    row: Codes
+    bad: NDArray[np.bool_]
     n_bad: int
     n_ignored: int
 
@@ -73,7 +78,7 @@ def parse_votes(
     columns = {**guessed_columns(source.table.column_names, columns), **columns}
     unknown = unknown_mappings([source], columns)
     problems = list(unknown.values())
-    table = rename(source, _OURS, columns)
+    table = rename(source, OURS, columns)
     problems += missing_columns(table, NEEDED, unknown)
     if table.n_rows == 0:
         problems.append(Problem("E105", f"{source.name} has no rows. Give it votes."))
@@ -114,9 +119,46 @@ def parse_votes(
         gold[keep],
         times[keep],
         values[keep],
+        np.flatnonzero(keep),
+        bad[keep],
         int(times[bad].sum()),
         int(times[~keep].sum()),
     )
+
+
+def wanted_values(where: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Of each column the values that are asked for, as texts; E201 if there are none."""
+    found = {}
+    for column, values in where.items():
+        listed = [values] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
+        if not listed:
+            raise wrong("E201", f"where asks for no value of {column!r}. Name one or more")
+        found[str(column)] = [str(plain_text(value)) for value in listed]
+    return found
+
+
+def chosen_rows(source: InputTable, where: Mapping[str, Any]) -> InputTable:
+    """The rows whose columns have these values; E202 or E532 if there is no such column, or no such row."""
+    import pyarrow as pa
+
+    keep = np.ones(source.table.num_rows, dtype=bool)
+    for column, wanted in wanted_values(where).items():
+        if column not in source.table.column_names:
+            has = ", ".join(source.table.column_names)
+            raise wrong("E202", f"{source.name} has no column {column!r} to choose by. Columns: {has}")
+        coded = encode_ids(source.table[column])
+        texts = coded.list_texts()
+        keep &= np.array([*(text in wanted for text in texts), False])[coded.codes]
+        if not keep.any():
+            raise no_rows_left(source.name, column, wanted, texts)
+    return replace(source, table=source.table.filter(pa.array(keep)))
+
+
+def no_rows_left(name: str, column: str, wanted: Sequence[str], there: Sequence[str]) -> HeroError:
+    """E532: nothing has these values."""
+    asked = " or ".join(map(repr, wanted))
+    known = name_some(sorted(there), 12)
+    return wrong("E532", f"no row of {name} is left where {column} is {asked}. Values of {column}: {known}")
 
 
 def guessed_columns(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:

@@ -13,10 +13,12 @@ from hero_eval.gates import Verdict
 from hero_eval.labelers.fitting import fit_reliability, history_rounds
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.methods.registry import all_methods
+from hero_eval.report.arena_report import report_of_leaderboard
 from hero_eval.report.document import Report, gather
 from hero_eval.report.html import checked_place, write, write_ranking
 from hero_eval.report.ranking_report import report_of_ranking
 from hero_eval.targets.comparison import compare_some
+from hero_eval.targets.leaderboard import Leaderboard
 from hero_eval.targets.ranking import Ranking
 
 COMPARED = ("rate", "mean score")
@@ -63,10 +65,14 @@ def write_report(estimate: Estimate, path: str | os.PathLike[str], *, title: str
     return write(report_of(estimate, title=title), place)
 
 
-def write_ranking_report(ranking: Ranking, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-    """`Ranking.report`."""
+def write_ranking_report(
+    ranking: Ranking | Leaderboard, path: str | os.PathLike[str], *, title: str | None = None
+) -> Path:
+    """`Ranking.report` and `Leaderboard.report`."""
     place = checked_place(path)
-    return write_ranking(report_of_ranking(ranking, title), place)
+    if isinstance(ranking, Ranking):
+        return write_ranking(report_of_ranking(ranking, title), place)
+    return write_ranking(report_of_leaderboard(ranking, title), place)
 
 
 def _reliability(history: Any) -> Reliability | None:

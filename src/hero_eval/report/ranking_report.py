@@ -10,6 +10,7 @@ from hero_eval import __version__, phrasing
 from hero_eval.charts.ranking_charts import ranks
 from hero_eval.charts.theme import Chart
 from hero_eval.report.document import Row, Told
+from hero_eval.targets.leaderboard import Leaderboard
 from hero_eval.targets.ranking import Ranking
 
 MOST_PAIRS = 45
@@ -26,6 +27,9 @@ class RankRow:
     high: int
     chance: str
     group: str
+    wins: str = ""
+    """Of votes: how often it wins against the reference."""
+    votes: str = ""
 
     @property
     def ranks(self) -> str:
@@ -52,7 +56,7 @@ class RankingReport:
 
     title: str
     answer: str
-    result: Ranking
+    result: Ranking | Leaderboard
     rows: tuple[RankRow, ...]
     pairs: tuple[PairRow, ...]
     n_pairs: int
@@ -60,10 +64,12 @@ class RankingReport:
     told: tuple[Told, ...]
     charts: Mapping[str, Chart]
     provenance: tuple[tuple[str, str], ...]
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return next(iter(self.result.values())).bounds
+    what: str
+    bounds: tuple[float, float]
+    reference: str = ""
+    """Of votes: the model that wins are against."""
+    voters: tuple[tuple[str, ...], ...] = ()
+    """Of votes: labelers, and how they err."""
 
     @property
     def bars(self) -> list[Row]:
@@ -81,7 +87,10 @@ class RankingReport:
 
 
 def report_of_ranking(
-    result: Ranking, title: str | None = None, made_from: Sequence[tuple[str, str]] = ()
+    result: Ranking,
+    title: str | None = None,
+    made_from: Sequence[tuple[str, str]] = (),
+    more_charts: Mapping[str, Chart] | None = None,
 ) -> RankingReport:
     """The report on a ranking; what findings leave in doubt is said to be undecided."""
     pairs = _pair_rows(result)
@@ -94,9 +103,16 @@ def report_of_ranking(
         n_pairs=len(result.pairs),
         groups=tuple(phrasing.join(group) for group in result.groups() if len(group) > 1),
         told=tuple(Told(one, "") for one in result.findings),
-        charts={"ranks": ranks(result)},
+        charts={"ranks": ranks(result), **(more_charts or {})},
         provenance=(*made_from, *phrasing.how(next(iter(result.values()))), ("made by", f"hero-eval {__version__}")),
+        what=result.what,
+        bounds=next(iter(result.values())).bounds,
     )
+
+
+def chance_text(result: Ranking | Leaderboard, p_best: float) -> str:
+    """The chance to be best; undecided where findings leave it open."""
+    return f"undecided ({phrasing.codes(result.doubts)})" if result.doubts else phrasing.chance(p_best)
 
 
 def _rows(result: Ranking) -> tuple[RankRow, ...]:
@@ -104,9 +120,7 @@ def _rows(result: Ranking) -> tuple[RankRow, ...]:
     found = []
     for at, model in enumerate(columns["model"]):
         numbers = {name: columns[name][at] for name in ("value", "low", "high", "std_error")}
-        chance = (
-            f"undecided ({phrasing.codes(result.doubts)})" if result.doubts else phrasing.chance(columns["p_best"][at])
-        )
+        chance = chance_text(result, columns["p_best"][at])
         ends = (columns["rank"][at], columns["rank_low"][at], columns["rank_high"][at])
         found.append(RankRow(Row(model, **numbers), *ends, chance, columns["group"][at]))
     return tuple(found)

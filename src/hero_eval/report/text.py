@@ -10,6 +10,12 @@ from hero_eval.escaping import code_spans, escape, row
 from hero_eval.report.document import Report, Row, Told
 from hero_eval.report.ranking_report import RankingReport
 
+HOW_TOLD = (
+    "All ranks, and all intervals, hold together. Models that share a letter are in one group: the data cannot tell "
+    "them apart."
+)
+STEPWISE = phrasing.STEPWISE
+
 LABELERS_SHOWN = 30
 
 
@@ -81,12 +87,17 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def _voters(report: RankingReport) -> str:
+    head = ["labeler", "votes", "gold", "right, first better", "right, second better", "for the first"]
+    return "\n".join([row(head), row([":---", *["---:"] * 5], raw=True), *(row(list(one)) for one in report.voters)])
+
+
 def ranking_markdown(report: RankingReport) -> str:
     """The report on a ranking; pictures stay in the HTML form."""
     level = phrasing.percent(report.result.level)
-    places = phrasing.decimals([one.std_error for one in report.bars])
+    places = 0 if report.voters or report.reference else phrasing.decimals([one.std_error for one in report.bars])
     models = [
-        row(["rank", "ranks it may have", "model", report.result.what, f"{level} interval", "best?", "group"]),
+        row(["rank", "ranks it may have", "model", report.what, f"{level} interval", "best?", "group"]),
         row(["---:", ":---", ":---", "---:", ":---", "---:", ":---"], raw=True),
     ]
     for one in report.rows:
@@ -102,9 +113,10 @@ def ranking_markdown(report: RankingReport) -> str:
             for one in report.pairs
         ),
     ]
-    parts = [f"# {escape(report.title)}", f"**{escape(report.answer)}**", "\n".join(models)]
+    parts = [f"# {escape(report.title)}", f"**{escape(report.answer)}**", "\n".join(models), HOW_TOLD]
     parts += [f"Not told apart: {escape('; '.join(report.groups))}."] if report.groups else []
-    parts += ["## Differences", "\n".join(pairs)]
+    parts += ["## Differences", "\n".join(pairs), STEPWISE]
+    parts += ["## Labelers", _voters(report)] if report.voters else []
     parts += ["## What you must know", _findings(report.told)] if report.told else []
     parts += ["## How it was made", "\n".join(f"- {escape(a)}: {escape(b)}" for a, b in report.provenance)]
     return "\n\n".join(parts) + "\n"

@@ -28,6 +28,7 @@ from hero_eval.store.log import Entry, Log, checked_name, commit
 from hero_eval.store.reading import ReadableStore
 from hero_eval.store.records import Record, Sum, TableVersion, knowledge, with_options
 from hero_eval.store.sources import Incoming, raise_problems
+from hero_eval.store.vote_rounds import facts_of_votes
 
 DEFAULT_QUESTION = "main"
 
@@ -123,7 +124,8 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
     fresh = packing.new_rows(fresh, stored, read.values)
     judges = [one.labeler for one in known if one.kind == "judge"]
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
-    notes = tuple(note for note in (*read.notes, *given.findings) if note.code != "F101")
+    own = () if given.is_votes else read.notes  # of votes their own reader told
+    notes = tuple(note for note in (*own, *given.findings) if note.code != "F101")
     found = (*notes, *resolved.findings, *_date_findings(about), *_stranger_findings(fresh, stored, about))
     knows, changed = _knows(read, given, about, resolved), len(_items_of(fresh) & _items_of(stored))
     return AddingPlan(fresh, read, knows, told, resolved, log.version, found, changed)
@@ -149,7 +151,7 @@ def _stranger_findings(fresh: StoredRows, stored: StoredRows, about: About) -> l
 
 def _knows(read: Contents, given: Incoming, about: About, resolved: Resolved) -> dict[str, Any]:
     """What the round knows: as it was read; of a `Round`, what it knew, unless the caller said it anew."""
-    knows = knowledge(read)
+    knows = knowledge(read) | ({"votes": facts_of_votes(read)} if given.is_votes else {})
     heard = set(read.labelers) - set(knows["labelers"])
     if about.old is not None:
         silent = set(about.old.bound.knows.get("labelers", ())) - heard
@@ -364,7 +366,7 @@ def _entry(plan: AddingPlan, about: About, question: str, log: Log) -> Entry:
         model=about.model or (old.model if old else None),
         date=date_of(about.name, about.date)[0] if old is None or about.date is not None else old.date,
         batches=(),
-        items=len(read.item_ids),
+        items=plan.knows["votes"]["items"] if "votes" in plan.knows else len(read.item_ids),
         labels=len(read.label_item),
         gold=int((read.gold >= 0).sum()),
         labelers=len(read.labelers),

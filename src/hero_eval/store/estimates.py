@@ -23,7 +23,7 @@ from hero_eval.store.reading import ReadableStore, refuse_old_version
 from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
 
-COMMANDS = ("estimate", "compare", "winrate", "moderation")
+COMMANDS = ("estimate", "compare", "winrate", "moderation", "arena")
 
 _READING = ("classes", "positive")
 """Options that say how to read the rounds."""
@@ -41,6 +41,10 @@ class StoredOptions(RateOptions, total=False):
     a: str | None
     b: str | None
     tie: str | None
+    reference: str | None
+    correction: str
+    where: Mapping[str, Any] | None
+    together: bool
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Recorded:
     question: str
     history: tuple[str, ...]
     result: Any
-    """An `Estimate`, `GroupedEstimates`, `Comparison` or `Moderation`."""
+    """An `Estimate`, `GroupedEstimates`, `Comparison`, `Moderation` or `Leaderboard`."""
     document: Mapping[str, Any]
     text: str
     undated: tuple[str, ...] = ()
@@ -112,6 +116,8 @@ def make(
     log = store.log()
     then = ReadableStore(store.place, log.version if version is None else version)
     current = then.find(asked.round)
+    if current.is_votes != (asked.command == "arena"):
+        raise wrong("E529", _other_kind(current, asked.command))
     past = then.history_of(asked.round, asked.history)
     if asked.other is not None:  # a round that is compared is no history of its own
         past, _ = common_past(then.log(), (asked.round, asked.other), asked.history)
@@ -146,6 +152,26 @@ def make(
     )
 
 
+def _other_kind(current: Entry, command: str) -> str:
+    if current.is_votes:
+        return f"round {current.round!r} holds side-by-side votes, and {command} needs labels. Rank it: hero arena"
+    return f"round {current.round!r} holds labels, not votes. Estimate it: hero estimate --round {current.round}"
+
+
+def _arena(
+    then: ReadableStore, asked: StoredQuestion, current: Entry, past: Sequence[Entry], progress: Progress | None
+) -> Any:
+    """Votes of the round, or of it and all before it together; the gold of those before teaches in either case."""
+    import hero_eval as hero
+
+    options = {key: value for key, value in asked.options.items() if value is not None}
+    reading = {key: options.pop(key, None) for key in ("covariates", "where")}
+    if options.pop("together", False):
+        return hero.rank_votes(then.read_votes([*past, current], **reading), None, progress=progress, **options)
+    history = [then.read_votes([row]) for row in past if row.gold]
+    return hero.rank_votes(then.read_votes([current], **reading), history or None, progress=progress, **options)
+
+
 def _id(asked: StoredQuestion, told: Mapping[str, Any]) -> str:
     text = json.dumps([asked.to_dict(), plain(told)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -156,6 +182,8 @@ def _answer(
 ) -> Any:
     import hero_eval as hero
 
+    if asked.command == "arena":
+        return _arena(then, asked, current, past, progress)
     options = {key: value for key, value in asked.options.items() if key not in _READING and value is not None}
     classes, positive = asked.options.get("classes"), asked.options.get("positive")
     several = isinstance(positive, list | tuple) and len(positive) > 1

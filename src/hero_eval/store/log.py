@@ -70,7 +70,20 @@ class Entry:
             "labelers": self.labelers,
             "source": self.source,
             "version": self.version,
+            "holds": "votes" if self.is_votes else "labels",
+            **({} if self.vote_facts is None else {"models": list(self.vote_facts["models"])}),
         }
+
+    @property
+    def is_votes(self) -> bool:
+        """Whether it holds side-by-side votes, and not labels."""
+        return self.vote_facts is not None
+
+    @property
+    def vote_facts(self) -> Mapping[str, Any] | None:
+        """Of votes the models and the number of items; None of labels."""
+        found: Mapping[str, Any] | None = self.bound.knows.get("votes")
+        return found
 
     @cached_property
     def bound(self) -> Record:

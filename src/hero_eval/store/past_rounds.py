@@ -84,7 +84,8 @@ def past_of(log: Log, name: str, chosen: History | None = None) -> list[Entry]:
     if choice.rounds:
         return [_earlier_one(log, current, past, one) for one in dict.fromkeys(choice.rounds)]
     question = choice.question or current.question
-    return [row for row in past if row.question == question and choice.fits(row)]
+    alike = [row for row in past if row.is_votes == current.is_votes]
+    return [row for row in alike if row.question == question and choice.fits(row)]
 
 
 def common_past(log: Log, names: Sequence[str], chosen: History | None = None) -> tuple[list[Entry], bool]:
@@ -106,10 +107,15 @@ def newest_of_models(
 
     With `until` only rounds up to that day count; one without a date is of no day.
     """
-    asked = [row for row in log.live().values() if question is None or row.question == question]
+    rows = [row for row in log.live().values() if not row.is_votes]
+    asked = [row for row in rows if question is None or row.question == question]
     questions = sorted({row.question for row in asked})
     if len(questions) > 1:
         raise wrong("E201", f"the store has rounds of {', '.join(map(repr, questions))}. Name one: --question NAME")
+    if question is not None and not asked and any(row.question == question for row in log.live().values()):
+        raise wrong(
+            "E529", f"the question {question!r} has votes alone. Rank by them: hero arena --question {question}"
+        )
     if question is not None and not asked:
         known = ", ".join(sorted({row.question for row in log.live().values()})) or "none"
         raise wrong("E201", f"the store has no rounds of the question {question!r}. It has: {known}")
@@ -124,6 +130,25 @@ def newest_of_models(
         known = ", ".join(sorted({row.model for row in asked if row.model})) or "none"
         raise wrong("E235", f"model {lacking[0]!r} has no rounds of this question in the store. Models: {known}")
     return list(newest.values())
+
+
+def newest_votes(log: Log, question: str | None, round: str | None = None, until: datetime.date | None = None) -> Entry:
+    """The round of votes that is named, or the newest of a question up to a day."""
+    if round is not None:
+        found = log.find(round)
+        if question is not None and found.question != question:
+            raise wrong("E204", f"round {round!r} is of the question {found.question!r}, not {question!r}")
+        return found
+    votes = [row for row in log.live().values() if row.is_votes]
+    asked = [row for row in votes if row.question == question]
+    if not asked:
+        known = ", ".join(sorted({row.question for row in votes})) or "none; add some: hero add votes.csv --round NAME"
+        raise wrong("E201", f"the store has no votes on the question {question!r}. Questions with votes: {known}")
+    if until is not None:
+        asked = [row for row in asked if row.date is not None and row.date <= until]
+        if not asked:
+            raise wrong("E403", f"the store has no votes on {question!r} up to {until}")
+    return max(asked, key=lambda row: row.place_in_time)
 
 
 def _earlier_one(log: Log, current: Entry, past: Sequence[Entry], name: str) -> Entry:

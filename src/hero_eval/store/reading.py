@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from hero_eval.store.identity import check_labelers
 from hero_eval.store.log import Entry, Log, batches_of, read_log
 from hero_eval.store.past_rounds import History, past_of
 from hero_eval.store.records import recalled, with_options
+from hero_eval.store.vote_rounds import stored_votes, together
+from hero_eval.votes import Votes, votes_in
 
 
 class ReadableStore:
@@ -185,6 +187,70 @@ class ReadableStore:
                     contents = recalled(parse_round(rows, options), entry.bound.knows, again)
                 found.append(Round._of(contents))
         return found
+
+    def votes(
+        self,
+        name: str,
+        *,
+        covariates: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> Votes:
+        """The side-by-side votes of a round, read.
+
+        Parameters
+        ----------
+        name : str
+            The name of the round.
+        covariates : sequence of str, optional
+            Columns of the pair to hold equal; see `read_votes`. None: none.
+        where : mapping of str to value or values, optional
+            Only votes whose column has this value, or one of these; see `read_votes`. None: all.
+
+        Returns
+        -------
+        Votes
+
+        Raises
+        ------
+        InputError
+            If there is no such round, or it was removed (E403), it holds labels (E529), or it is not whole (E406).
+        """
+        return self.read_votes([self.find(name)], covariates=covariates, where=where)
+
+    def read_votes(
+        self,
+        entries: Sequence[Entry],
+        *,
+        covariates: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> Votes:
+        """As `votes`, of several rounds together: votes on one item stay votes on one item.
+
+        Parameters
+        ----------
+        entries : sequence of Entry
+            The rounds, as `find` and `rounds` give them.
+        covariates : sequence of str, optional
+            Columns of the pair to hold equal. None: none.
+        where : mapping of str to value or values, optional
+            Only votes whose column has this value, or one of these. None: all.
+
+        Returns
+        -------
+        Votes
+            Under the name of the last round.
+
+        Raises
+        ------
+        InputError
+            If one of them holds labels (E529), or is not whole (E406).
+        """
+        for entry in entries:
+            if not entry.is_votes:
+                raise wrong("E529", f"round {entry.round!r} holds labels, not votes. Rank its model: hero rank")
+        held = stock(self.place, entries)
+        tables = [stored_votes(held.rows(entry), entry.round) for entry in entries]
+        return votes_in(together(tables, "votes"), {}, {}, covariates or (), entries[-1].round, where or {})
 
     def history(self, name: str, chosen: History | None = None) -> list[Round]:
         """The past rounds of a round, read.

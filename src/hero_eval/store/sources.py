@@ -33,6 +33,7 @@ class Incoming:
     findings: tuple[Finding, ...] = ()
     round: Contents | None = None
     """What the `Round` holds that was given, if one was, and nothing beside it."""
+    is_votes: bool = False
 
 
 def incoming(given: Any, gold: Any, labelers: Any, options: ReadOptions) -> Incoming:

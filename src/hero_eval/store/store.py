@@ -24,6 +24,7 @@ from hero_eval.store.reading import ReadableStore, refuse_old_version
 from hero_eval.store.schemas import TABLES
 from hero_eval.store.soundness import Soundness, check_store
 from hero_eval.store.sources import incoming, take_experts
+from hero_eval.store.vote_rounds import refuse_of_labels, votes_to_add
 
 
 def create_store(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Store:
@@ -131,7 +132,8 @@ class Store(ReadableStore):
         Parameters
         ----------
         data : path-like, Round or dataframe, optional
-            The round. A table with gold but without labels is late gold. None: only `gold` or a new `date` comes.
+            The round. A table with gold but without labels is late gold. A table with the columns model_a and model_b
+            holds side-by-side votes, as `read_votes` reads them. None: only `gold` or a new `date` comes.
         round : str
             The name of the round.
         question : str, optional
@@ -141,7 +143,8 @@ class Store(ReadableStore):
         date : str or date, optional
             The day of the round. None: read from its name, if that holds one; else unknown (finding F804).
         gold : path-like or dataframe, optional
-            Gold that comes apart, with the columns item and gold, perhaps source. None: what `data` has.
+            Gold that comes apart, with the columns item and gold, perhaps source; of votes with item, model_a, model_b
+            and gold. None: what `data` has.
         gold_source : str, optional
             Who gave the gold, where no column says so. None: not said.
         labelers : path-like, dataframe or list of str, optional
@@ -189,12 +192,21 @@ class Store(ReadableStore):
         for what, said in (("model", model), ("gold_source", gold_source)):
             if said is not None:
                 checked_name(what, said)
+        votes = votes_to_add(data, gold, columns, map, old, lambda: self.rows(self.find(name)))
+        if votes is not None:
+            refuse_of_labels(model=model, classes=classes, positive=positive, missing=missing, label_kind=label_kind)
+            refuse_of_labels(criterion=criterion, expert=tuple(experts))
+            came = gold if data is None else data
+            origin = origin or (os.fspath(came) if isinstance(came, str | os.PathLike) else None)
+            data, gold, columns, map = votes.tables, None, None, None
         options = options_for(name, old, data, columns, classes, positive, missing, label_kind, map)
         only = tuple(labelers) if isinstance(labelers, list | tuple) else None
         reading = replace(options, only=only, criterion=criterion, experts=tuple(experts))
         if (only is not None or criterion is not None) and isinstance(data, Round):
             raise wrong("E204", "labelers and criterion choose from tables; this is a Round. Choose when it is made.")
         given = take_experts(incoming(data, gold, labelers if only is None else None, reading), experts, options)
+        if votes is not None:
+            given = replace(given, findings=(*given.findings, *votes.findings), is_votes=True)
         about = About(name, old, question, model, date, gold_source, origin or given.origin)
         return add_round(self, given, options, about, exist_ok=exist_ok, dry_run=dry_run)
 
@@ -338,8 +350,9 @@ class Store(ReadableStore):
         ----------
         round : str
             The name of the current round.
-        command : {"estimate", "compare", "winrate", "moderation"}, default "estimate"
-            Which question: `estimate_rate`, `compare_methods`, `estimate_win_rate` or `estimate_moderation`.
+        command : {"estimate", "compare", "winrate", "moderation", "arena"}, default "estimate"
+            Which question: `estimate_rate`, `compare_methods`, `estimate_win_rate`, `estimate_moderation`, or, of
+            votes, `rank_votes`; with the option `together` votes of earlier rounds count among them.
         **options
             The options of that function; `other`, the name of a second round, which asks for `estimate_difference`
             instead; `history`, a `History` that says which past rounds to take; and `classes`, all possible answers.

@@ -158,7 +158,7 @@ def watch(
         If the store holds several questions and none is named (E206), or no such question (E201) or round (E403).
     """
     check_level(level)
-    rows = store.rounds()
+    rows = [row for row in store.rounds() if not row.is_votes]
     questions = sorted({row.question for row in rows})
     if question is None and len(questions) > 1:
         raise wrong(

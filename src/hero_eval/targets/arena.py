@@ -41,6 +41,7 @@ def rank_votes(
     ties: str = "half",
     reference: str | None = None,
     covariates: Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
     level: float = 0.95,
     correction: str = "max-t",
     columns: Mapping[str, str] | None = None,
@@ -69,6 +70,9 @@ def rank_votes(
     covariates : sequence of str, optional
         Columns of the pair to hold equal, such as ``length`` ("style control"): a column of that name, or ``length_a``
         and ``length_b``, whose difference over their sum is taken. None: none.
+    where : mapping of str to value or values, optional
+        Only votes whose column has this value, or one of these, such as ``{"category": "coding"}``; history teaches
+        with all of its votes. None: all.
     level : float, default 0.95
         How sure all intervals are to hold together, and all ranks, between 0 and 1.
     correction : {"max-t", "holm", "fdr"}, default "max-t"
@@ -97,7 +101,9 @@ def rank_votes(
     check_level(level)
     if ties not in TIE_MODELS:
         raise wrong("E201", f"ties is {ties!r}. Known: {', '.join(repr(one) for one in TIE_MODELS)}")
-    current = read_votes(votes, columns=columns, map=map, covariates=covariates)
+    if where and isinstance(votes, Votes):
+        raise wrong("E204", "where chooses rows of a table, and these votes are counted. Give it to read_votes")
+    current = read_votes(votes, columns=columns, map=map, covariates=covariates, where=where)
     past = [_past(one, columns, map) for one in _listed(history)]
     if reference is not None and reference not in current.models:
         raise wrong("E235", f"reference {reference!r} has no votes. Models: {name_some(list(current.models), 12)}")

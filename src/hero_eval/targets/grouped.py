@@ -19,6 +19,7 @@ from hero_eval.estimate import SCHEMA_VERSION, Estimate, table_of
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, unique
+from hero_eval.io.vote_table import no_rows_left, wanted_values
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 
@@ -114,6 +115,20 @@ def groups_of(current: Round, by: str) -> dict[str, Round]:
     if not 0 < len(names) <= MOST_GROUPS:
         raise wrong("E201", f"by={by!r} makes {len(names)} groups; there must be 1 to {MOST_GROUPS}")
     return {name: current.select(values == name) for name in names}
+
+
+def chosen_items(current: Round, where: Mapping[str, Any]) -> Round:
+    """The items whose columns have these values; E202 or E532 if there is no such column, or no such item."""
+    keep = np.ones(len(current.item_ids), dtype=bool)
+    for column, wanted in wanted_values(where).items():
+        if not current.has_column(column):
+            has = ", ".join(current.column_names) or "none"
+            raise wrong("E202", f"the column {column!r} to choose by is absent from {current.name!r}. Columns: {has}")
+        words = np.array(current.words(column), dtype=object)
+        keep &= np.isin(words, wanted)
+        if not keep.any():
+            raise no_rows_left(repr(current.name), column, wanted, list({str(word) for word in words if word}))
+    return current.select(keep)
 
 
 def family_options(options: Options, n_groups: int) -> Options:

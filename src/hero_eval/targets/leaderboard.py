@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from hero_eval.display import Displayed
+from hero_eval.display import Displayed, render
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION
 from hero_eval.estimation.standing import Standing
@@ -152,50 +154,6 @@ class Leaderboard(RankedModels, Displayed, Framed):
             "group": self.standing.letters(),
         }
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """One row per model, best first.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: that of the votes if it is one of these, else pandas, or pyarrow where
-            pandas is not installed.
-
-        Returns
-        -------
-        dataframe
-            Columns: rank, model, elo, std_error, low and high (which hold together), rank_low and rank_high (which
-            hold together), p_best, win_rate against the reference with win_low and win_high, votes, group (models that
-            share a letter are not told apart).
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        return to_frame(self.columns(), checked_backend(backend, self.frame_kind))
-
-    def differences(self, backend: str | None = None) -> Any:
-        """One row for each two models, the better first, in points of Elo.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: as `to_frame`.
-
-        Returns
-        -------
-        dataframe
-            Columns: better, worse, elo, std_error, low and high (which hold together), p_value (after the correction),
-            told_apart, win_rate of the better over the worse.
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        return to_frame(self.pair_columns(), checked_backend(backend, self.frame_kind))
-
     def pair_columns(self) -> dict[str, list[Any]]:
         """The rows of `differences`, column by column.
 
@@ -293,6 +251,28 @@ class Leaderboard(RankedModels, Displayed, Framed):
         if self.state is None:
             raise wrong("E204", "two models have one pair: every vote goes to it")
         return choose_battles(self.models, self.strengths, self.standing, self.state, count, top, pair)
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write: ``.html`` (one file, no network), ``.md`` or ``.json`` by its ending.
+        title : str, optional
+            The title of the report. None: one that says what was ranked.
+
+        Returns
+        -------
+        Path
+            The file that was written.
+
+        Raises
+        ------
+        InputError
+            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
+        """
+        return Path(render("ranking_report", self, path, title=title))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is shown, in plain types.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from hero_eval.estimation.standing import Standing
 from hero_eval.findings import Finding, doubts_of
+from hero_eval.result_frames import checked_backend, to_frame
 
 
 class RankedModels(ABC):
@@ -14,11 +16,65 @@ class RankedModels(ABC):
 
     standing: Standing
     findings: tuple[Finding, ...]
+    frame_kind: str
 
     @property
     @abstractmethod
     def compared(self) -> Sequence[str]:
         """The models in the order in which their standing counts them."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows of `to_frame`, column by column."""
+
+    @abstractmethod
+    def pair_columns(self) -> dict[str, list[Any]]:
+        """The rows of `differences`, column by column."""
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """One row per model, best first.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: that of the data if it is one of these, else pandas, or pyarrow where pandas
+            is not installed.
+
+        Returns
+        -------
+        dataframe
+            Columns: rank, model, value (of a leaderboard elo), std_error, low and high (which hold together), rank_low
+            and rank_high (which hold together), p_best, group (models that share a letter are not told apart); of a
+            leaderboard also win_rate against the reference with win_low and win_high, and votes.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
+        return to_frame(self.columns(), checked_backend(backend, self.frame_kind))
+
+    def differences(self, backend: str | None = None) -> Any:
+        """One row for each two models, the better first.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the table. None: as `to_frame`.
+
+        Returns
+        -------
+        dataframe
+            Columns: better, worse, value (of a leaderboard elo, in points), std_error, low and high (which hold
+            together at the level), p_value (after the correction), told_apart; of a leaderboard also win_rate, how
+            often the better one wins.
+
+        Raises
+        ------
+        InputError
+            If the backend is not one of these (E201).
+        """
+        return to_frame(self.pair_columns(), checked_backend(backend, self.frame_kind))
 
     @property
     def doubts(self) -> tuple[Finding, ...]:

@@ -28,9 +28,10 @@ from hero_eval.model.history import Progress
 from hero_eval.model.patterns import Floats
 from hero_eval.model.simultaneous import critical_of, nearest_covariance, t_above
 from hero_eval.read import RoundLike
-from hero_eval.result_frames import Framed, checked_backend, to_frame
+from hero_eval.result_frames import Framed
 from hero_eval.round import Round
 from hero_eval.targets.difference import kept_apart, without_sides
+from hero_eval.targets.grouped import chosen_items
 from hero_eval.targets.ranked_models import RankedModels
 
 
@@ -115,49 +116,6 @@ class Ranking(RankedModels, Displayed, Framed, Mapping[str, Estimate]):
             "p_best": [float(self.standing.p_best[self.given.index(model)]) for model in self.estimates],
             "group": self.standing.letters(),
         }
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """One row per model, best first.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: that of the first round's labels if it is one of these, else pandas, or
-            pyarrow where pandas is not installed.
-
-        Returns
-        -------
-        dataframe
-            Columns: rank, model, value, std_error, low and high (which hold together), rank_low and rank_high (which
-            hold together), p_best, group (models that share a letter are not told apart).
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        return to_frame(self.columns(), checked_backend(backend, self.frame_kind))
-
-    def differences(self, backend: str | None = None) -> Any:
-        """One row for each two models, the better first.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            The library of the table. None: as `to_frame`.
-
-        Returns
-        -------
-        dataframe
-            Columns: better, worse, value, std_error, low and high (which hold together at the level), p_value (after
-            the correction), told_apart.
-
-        Raises
-        ------
-        InputError
-            If the backend is not one of these (E201).
-        """
-        return to_frame(self.pair_columns(), checked_backend(backend, self.frame_kind))
 
     def pair_columns(self) -> dict[str, list[Any]]:
         """The rows of `differences`, column by column.
@@ -251,6 +209,7 @@ def rank(
     method: str | None = None,
     covariates: Sequence[str] | None = None,
     text: str | None = None,
+    where: Mapping[str, Any] | None = None,
     level: float = 0.95,
     interval: str | None = None,
     cluster: str | None = None,
@@ -289,6 +248,9 @@ def rank(
         takes all numeric columns that the rounds share.
     text : str, optional
         A column of text, such as the prompt, whose most frequent words become covariates. None uses no text.
+    where : mapping of str to value or values, optional
+        Only items whose column has this value, or one of these, such as ``{"category": "coding"}``; history teaches
+        with all of its items. None: all.
     level : float, default 0.95
         How sure all intervals are to hold together, and all ranks, between 0 and 1.
     interval : {"influence", "profile", "bootstrap", "paper"}, optional
@@ -335,6 +297,7 @@ def rank(
     given = list(rounds.values()) if isinstance(rounds, Mapping) else rounds if isinstance(rounds, list | tuple) else ()
     history = as_history(history, *given)
     names, taken = named_rounds(rounds)
+    taken = tuple(chosen_items(one, where) for one in taken) if where else taken
     select = partial(best_by_pairs, positive=positive)
     if are_peers(taken, history, options):
         past, remarks = without_sides(taken, history)

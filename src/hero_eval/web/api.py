@@ -75,7 +75,7 @@ def answered(answer: Answer) -> Any:
 def round_document(now: Snapshot, row: Entry) -> dict[str, Any]:
     fields = ("round", "question", "model", "date", "items", "labels", "gold", "labelers", "source", "version")
     headline = now.headlines.get(row.round)
-    known = {name: getattr(row, name) for name in fields}
+    known = {name: getattr(row, name) for name in fields} | {"holds": "votes" if row.is_votes else "labels"}
     if row.source:
         known["source"] = without_paths(row.source)
     return known | {"headline": vars(headline) if headline else None}

@@ -71,6 +71,7 @@ class RoundOut(ApiDocument):
     labelers: int
     source: str | None
     version: int
+    holds: Literal["labels", "votes"]
     headline: HeadlineOut | None
 
 

@@ -189,7 +189,7 @@ def labelers_over_time(
 ) -> Result:
     """Every labeler round by round, on the gold of each round, and who drifts."""
     opened = hero.open_store(store, version=version)
-    entries = [row for row in opened.rounds() if row.question == question]
+    entries = [row for row in opened.rounds() if row.question == question and not row.is_votes]
     read = read_all(opened, tell, [row for row in entries if row.gold])
     tell("Learning from each round", 0, 0)
     result = reliability_over_time(list(read.values()), level)
@@ -273,7 +273,7 @@ def backtested(
 ) -> Result:
     """Every method on past rounds whose gold it did not see."""
     opened = hero.open_store(store, version=version)
-    entries = [row for row in opened.rounds() if row.question == question]
+    entries = [row for row in opened.rounds() if row.question == question and not row.is_votes]
     read = read_all(opened, tell, entries)
     result = hero.backtest(
         list(read.values()),

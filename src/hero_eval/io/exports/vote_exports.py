@@ -17,6 +17,9 @@ from hero_eval.io.tables import InputTable
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json")
 _NO_VOTE = ("error", "")
+_LONGEST = 200
+"""Characters of a text that may be a category; longer ones are conversations."""
+_OURS = ("item", "labeler", "label", "gold", "model_a", "model_b", "winner", "judge", "question_id", "turn")
 
 
 def is_json_lines(path: Path) -> bool:
@@ -37,10 +40,33 @@ def votes_of_json(path: Path) -> InputTable:
     return InputTable(str(path), pa.table(columns), "files")
 
 
+def first_record(path: Path) -> Any:
+    """The first record of the file; None where it cannot be read as one, which its reader will say."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if _is_packed(path) else path.open(encoding="utf-8") as stream:
+            line = next((line for line in stream if line.strip()), "")
+        if line.lstrip().startswith("["):
+            return next(iter(_records(path)), None)
+        return json.loads(line)
+    except (OSError, ValueError):
+        return None
+
+
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
+def is_vote(record: Any) -> bool:
+    """Whether a record compares two models."""
+    if not isinstance(record, dict):
+        return False
+    return "g1_winner" in record or ({"model_a", "model_b"} <= set(record) and bool({"winner", "label"} & set(record)))
+
+
 def _records(path: Path) -> list[Any]:
     try:
         raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw).decode("utf-8")
+        text = (gzip.decompress(raw) if _is_packed(path) else raw).decode("utf-8")
         if text.lstrip().startswith("["):
             found = json.loads(text)
             return list(found)
@@ -60,10 +86,10 @@ def _votes(path: Path, number: int, record: Any) -> list[dict[str, Any]]:
         "labeler": "/".join(map(str, judge)) if isinstance(judge, list) else judge,
     }
     by = {key: value for key, value in by.items() if value is not None}
-    numbers = {
+    others = {
         key: value
         for key, value in record.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and key.endswith(("_a", "_b"))
+        if key not in _OURS and (isinstance(value, int | float) or (isinstance(value, str) and len(value) <= _LONGEST))
     }
     if "g1_winner" in record:
         one, two = record.get("model_1"), record.get("model_2")
@@ -80,4 +106,4 @@ def _votes(path: Path, number: int, record: Any) -> list[dict[str, Any]]:
     if label in (*_NO_VOTE, None) or "model_a" not in record:
         return []
     gold = {"gold": record["gold"]} if record.get("gold") is not None else {}
-    return [{**by, **numbers, **gold, "model_a": record["model_a"], "model_b": record.get("model_b"), "label": label}]
+    return [{**others, **by, **gold, "model_a": record["model_a"], "model_b": record.get("model_b"), "label": label}]
