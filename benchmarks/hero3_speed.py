@@ -1,6 +1,6 @@
 """What an estimate by hero3 costs: in processor time, beside hero1, the default and crowd-kit's Dawid-Skene.
 
-    python benchmarks/hero3_speed.py [--labels 7500 100000 500000] [--labelers 10 20 100] [--repeats 2]
+    python benchmarks/hero3_speed.py [--labels 7500 100000 500000] [--labelers 10 20 100 1000] [--repeats 2]
 
 Four past rounds, a tenth of whose items have gold, and a current one, with three labels for each item; labelers err
 independently, or together on hard items. All run on the same dataframes in one process, so that
@@ -26,13 +26,19 @@ N_PAST = 4
 TOGETHER = 0.7
 """The correlation of labelers' errors on an item, where they err together."""
 CROWD_KIT_STEPS = 40
+MOST_DRAWN = 100
+"""Labelers of whom those of an item are drawn by a random order of all."""
 
 
 def frames(seed: int, n_items: int, n_labelers: int, together: float) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Labels and gold of a round."""
     rng = np.random.default_rng(seed)
     truth = (rng.random(n_items) < 0.35 + 0.05 * (seed % 4)).astype(int)
-    labelers = np.argsort(rng.random((n_items, n_labelers)), axis=1)[:, :LABELS_OF_ITEM]
+    if n_labelers <= MOST_DRAWN:
+        labelers = np.argsort(rng.random((n_items, n_labelers)), axis=1)[:, :LABELS_OF_ITEM]
+    else:  # different ones of each item all the same, without a number for each of them
+        apart = rng.integers(1, n_labelers // LABELS_OF_ITEM + 1, (n_items, LABELS_OF_ITEM)).cumsum(axis=1)
+        labelers = (rng.integers(0, n_labelers, n_items)[:, None] + apart) % n_labelers
     skill = 0.65 + 0.3 * ((np.arange(n_labelers) * 7) % n_labelers) / n_labelers
     own, shared = rng.normal(size=labelers.shape), rng.normal(size=(n_items, 1))
     right = together * shared + np.sqrt(1.0 - together**2) * own < ndtri(skill)[labelers]
@@ -80,9 +86,13 @@ def compare(n_labels: int, n_labelers: int, together: float, repeats: int) -> No
         tasks["crowd-kit"] = other
     seconds = {name: processor_seconds(work, repeats) for name, work in tasks.items()}
     told = ", ".join(f"{name} {took:.2f} s" for name, took in seconds.items())
-    ratios = ", ".join(f"{seconds['hero3'] / took:.2f} of {name}" for name, took in seconds.items() if name != "hero3")
+    told_ratios = [
+        f"{one} {seconds[one] / seconds[other]:.2f} of {other}"
+        for one, other in (("default", "crowd-kit"), ("default", "hero1"), ("hero3", "hero1"), ("hero1", "crowd-kit"))
+        if other in seconds
+    ]
     kind = "together" if together else "independent"
-    print(f"{n_labels:>9,} labels, {n_labelers:>3} labelers, {kind:<11}: {told}; hero3 {ratios}", flush=True)
+    print(f"{n_labels:>9,} labels, {n_labelers:>5,} labelers, {kind:<11}: {told}; {', '.join(told_ratios)}", flush=True)
 
 
 def main() -> None:

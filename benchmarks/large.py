@@ -1,16 +1,23 @@
 """A hundred million labels against DuckDB's own group-by, a history that grows, and a billion labels.
 
     python benchmarks/large.py [--labels 100000000] [--billion] [--folder build/bench]
+    python benchmarks/large.py --methods [--labelers 10] [--labels 100000000]
 
 1. Parquet to the HERO-1 and HERO-2 estimates with their intervals, and the time that DuckDB needs for
    `select item, count(*), sum(label) ... group by item` on the same file, in the same run, in turns.
 2. Adding a round of a hundredth of the size to the saved counts of a history, and counting that round alone.
 3. With --billion: a thousand million labels under a memory limit of 8 GB for the whole process. The file is deleted.
+4. With --methods, and nothing else: the command `hero estimate` by default, by hero3 and by hero1, in processor time,
+   with its peak of memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from make_labels import make_labels
@@ -47,6 +54,28 @@ def growing(folder: Path, n_labels: int) -> None:
     print(f"the same added to the saved counts of the history: {added['seconds']:.2f} s, now {added['items']:,} items")
 
 
+def by_method(folder: Path, n_labels: int, n_labelers: int) -> None:
+    current = folder / f"current-{n_labels}-{n_labelers}.parquet"
+    history = folder / f"history-{n_labels // 20}-{n_labelers}.parquet"
+    make_labels(current, n_labels, n_labelers, seed=1)
+    make_labels(history, n_labels // 20, n_labelers, 0.02, seed=2)
+    used: dict[str, float] = {}
+    for method in ("hero1", "hero3", "default"):
+        command = [sys.executable, "-m", "hero_eval.cli.main", "estimate", str(current), "--history", str(history)]
+        command += ["--json"] if method == "default" else ["--json", "--method", method]
+        started = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert started.stdout is not None
+        told = json.loads(started.stdout.read())
+        _, status, usage = os.wait4(started.pid, 0)
+        used[method] = usage.ru_utime + usage.ru_stime
+        ratio = f"{used[method] / used['hero1']:.2f} of hero1"
+        print(
+            f"{n_labels:,} labels by {n_labelers:,} labelers, {method} ({told.get('method')}): {used[method]:.1f} s of "
+            f"the processor, {ratio}, peak {usage.ru_maxrss / 1024:,.0f} MB, exit {os.waitstatus_to_exitcode(status)}",
+            flush=True,
+        )
+
+
 def billion(folder: Path) -> None:
     current, history = folder / "billion.parquet", folder / "history-10000000-10.parquet"
     try:
@@ -65,11 +94,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--labels", type=int, default=100_000_000)
     parser.add_argument("--billion", action="store_true")
+    parser.add_argument("--methods", action="store_true")
+    parser.add_argument("--labelers", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("build/bench"))
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     if given.billion:
         billion(given.folder)
+        return
+    if given.methods:
+        by_method(given.folder, given.labels, given.labelers)
         return
     against_group_by(given.folder, given.labels)
     growing(given.folder, given.labels)

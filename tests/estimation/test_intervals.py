@@ -204,12 +204,11 @@ class TestProfile:
 
     def test_roots_are_those_of_the_likelihood(self) -> None:
         """The curve between the places that were computed would bend away from the likelihood."""
-        walked = profile(
-            self.both, self.start, np.array([0.0, 1.0]), 0.3, EMOptions(tolerance=1e-10, step_tolerance=None)
-        )
+        options = EMOptions(tolerance=1e-10, step_tolerance=None)
+        best, report = fit_joint(self.both, self.start, options)
+        walked = profile(self.both, (best, report), np.array([0.0, 1.0]), 0.3, options)
         assert walked.converged
         assert (np.diff(walked.roots) >= 0).all()
-        best, report = fit_joint(self.both, self.start, EMOptions(tolerance=1e-10, step_tolerance=None))
         for z in (-1.96, -1.0, 1.0, 1.96):
             place = np.interp(z, walked.roots, walked.places)
             held = fit_joint(

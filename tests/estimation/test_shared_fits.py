@@ -10,7 +10,7 @@ from hero_eval.estimation.options import Options
 from hero_eval.estimation.replay import Quantity, analyze, replay
 from hero_eval.estimation.rivals import choose_by_plays
 from hero_eval.estimation.select_pairs import PairPlay
-from hero_eval.estimation.shared_fits import FirstPlay, play_order, started_from
+from hero_eval.estimation.shared_fits import FirstPlay, SharedFits, play_order, started_from
 from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.hero3 import hero3
 from hero_eval.model.em import EMOptions
@@ -73,7 +73,7 @@ def test_sharing_chooses_as_full_fits_do(past: list[Round]) -> None:
     """The default would take another method than the past rounds speak for, to save time."""
     quantity = Quantity("rate", np.array([0.0, 1.0]))
     asked = (past, [0, 1, 2, 3], ("0", "1"), [quantity], METHODS, Options())
-    shared, full = replay(*asked, share=True), replay(*asked)
+    shared, full = replay(*asked, shared=SharedFits()), replay(*asked)
     assert [(one.round, one.method) for one in shared.plays] == [(one.round, one.method) for one in full.plays]
     for one, other in zip(shared.plays, full.plays, strict=True):
         assert one.value == pytest.approx(other.value, abs=0.01)
@@ -83,9 +83,8 @@ def test_sharing_chooses_as_full_fits_do(past: list[Round]) -> None:
 
 def test_what_does_not_fit_together_is_fitted_alone(past: list[Round]) -> None:
     """A play with other labelers would be read by parameters that are not theirs."""
-    first, _ = fitted(past, 3)
-    stranger = play([past[0], past[1], past[1]], 2)  # without the sixth labeler
-    assert started_from(first, stranger, (0, 1, 2)).warm_levels is None
+    first, _ = fitted(past[:3], 2)  # without the sixth labeler
+    assert started_from(first, play(past, 3), play_order(4, 3)).warm_levels is None
 
 
 def test_a_round_that_the_first_play_lacked_starts_between_the_others(past: list[Round]) -> None:

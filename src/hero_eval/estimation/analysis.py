@@ -23,7 +23,15 @@ from hero_eval.estimation.curves import (
     standard_quantile,
 )
 from hero_eval.estimation.diagnostics import diagnose, knows_nothing, past_rounds_tell
-from hero_eval.estimation.intervals import bounds_unseen, drift_curve, edge_floor, interval_kind, profile_curve
+from hero_eval.estimation.intervals import (
+    ProfileStart,
+    bounds_unseen,
+    drift_curve,
+    edge_floor,
+    interval_kind,
+    profile_curve,
+    profile_start,
+)
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, settled, unique
 from hero_eval.influence import Influence
@@ -61,6 +69,11 @@ class Analysis:
         """Bootstrap replicates of all current rates, drawn once however many quantities ask for them."""
         return draw_replicates(self.question)
 
+    @cached_property
+    def _profile_starts(self) -> tuple[ProfileStart, ...]:
+        """What profiles of each current round start from, however many quantities have one."""
+        return tuple(profile_start(current) for current in self.question.currents)
+
     def estimate(
         self,
         target: str,
@@ -70,10 +83,12 @@ class Analysis:
         at: int = 0,
         bounds: tuple[float, float] = (0.0, 1.0),
         learned: Influence | None = None,
+        beside: bool = False,
     ) -> Estimate:
         """The estimate of  contrast . rates  of the current round at this position.
 
-        `learned`: how far items move the estimate through the contrast, where that was learned from gold.
+        `learned`: how far items move the estimate through the contrast, where that was learned from gold. `beside`: it
+        is shown beside another one, which was asked for.
         """
         question, fit, current = self.question, self.fits[at], self.question.currents[at]
         found = self.findings[at]
@@ -85,7 +100,7 @@ class Analysis:
         # Items that all say the same of a class would know it without error: nobody is surer than by having seen them.
         unmoved = known and influence.variance() < _NO_SPREAD
         floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge or unmoved else 0.0
-        kind, remark = interval_kind(question, [fit], [current], linear=learned is None)
+        kind, remark = interval_kind(question, [fit], [current], linear=learned is None, beside=beside)
         curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
             found = unique(settled(found, ("F304", "F307")))
@@ -123,7 +138,7 @@ class Analysis:
         """The curve that this kind of interval has beyond a standard error; None: it has no other."""
         question, fit, current = self.question, self.fits[at], self.question.currents[at]
         if kind == "profile":
-            return profile_curve(question, fit, current, contrast, math.sqrt(influence.variance()))
+            return profile_curve(question, fit, self._profile_starts[at], contrast, math.sqrt(influence.variance()))
         if kind == "influence" and fit.between is not None and fit.between.drift.is_present:
             return drift_curve(question, fit, current, contrast, floor, influence)
         if kind == "bootstrap":

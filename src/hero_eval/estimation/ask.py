@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.options import Options, PastRounds
@@ -37,4 +38,8 @@ def ask(
 def analysis_by(choice: MethodChoice, rounds: RoundSet, options: Options, split: str | None = None) -> Analysis:
     """By a method that was chosen and not asked for: another may stand in where what it assumes is refuted."""
     chosen = require(all_methods()[choice.name], choice.why, rounds, options, choice.findings)
-    return Analysis(reconsider(prepare(rounds, chosen, options, split)))
+    begun = choice.begun if split is None else None
+    if begun is None:
+        return Analysis(reconsider(prepare(rounds, chosen, options, split)))
+    findings = (*chosen.findings, *begun.findings)
+    return Analysis(reconsider(replace(begun, why=chosen.why, findings=findings, made=begun.fits)))

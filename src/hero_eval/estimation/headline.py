@@ -44,7 +44,7 @@ def class_rates(analysis: Analysis, at: int = 0, shown: Estimate | None = None) 
         elif shown is not None and shown.target == "rate" and len(classes) == 2:
             out[name] = _the_other(shown, what)
         else:
-            out[name] = analysis.estimate("class rate", what, np.eye(len(classes))[k], at=at)
+            out[name] = analysis.estimate("class rate", what, np.eye(len(classes))[k], at=at, beside=True)
     return out
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -19,17 +19,19 @@ from hero_eval.estimation.curves import GridCurve, ProfileCurve, drifting
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding
 from hero_eval.influence import Influence
-from hero_eval.methods.current_rate import carry
+from hero_eval.methods.current_rate import Carried, carry
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
-from hero_eval.model.em import gold_counts
+from hero_eval.model.em import EMOptions, EMReport, gold_counts
 from hero_eval.model.hero3.drift import drift_steps
-from hero_eval.model.joint import Joint, profile, stack
+from hero_eval.model.joint import Both, Joint, fit_joint, profile, stack
 from hero_eval.model.patterns import Floats
 
 SAFE_GOLD = 10
 SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
 SAFE_CLUSTERS = 20
+MOST_PROFILES = 7
+"""Classes that each have a profile: those of twenty took a minute."""
 _DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
 
@@ -42,9 +44,18 @@ def edge_floor(center: float, bounds: tuple[float, float], n_items: float) -> fl
 
 
 def interval_kind(
-    question: Question, fits: Sequence[Fit], currents: Sequence[Current], *, linear: bool = True
+    question: Question,
+    fits: Sequence[Fit],
+    currents: Sequence[Current],
+    *,
+    linear: bool = True,
+    beside: bool = False,
 ) -> tuple[str, list[Finding]]:
-    """The kind asked for, or the usual one, or the safer one with a remark; `linear`: of one round's rates."""
+    """The kind asked for, or the usual one, or the safer one with a remark; `linear`: of one round's rates.
+
+    `beside`: what is asked about is another class's rate. Of many classes these do without the safer one, which takes
+    longer than all the rest.
+    """
     asked = None if question.options.interval == "anytime" else question.options.interval  # it is made of the usual one
     lack = _no_profile(question, currents, linear)
     if asked == "profile" and lack:
@@ -56,6 +67,10 @@ def interval_kind(
     if not reasons:
         return asked or "influence", left_out
     why, data = "; ".join(reasons), {"reasons": list(reasons)}
+    if lack is None and asked is None and beside and len(question.classes) > MOST_PROFILES:
+        message = f"{why}: the interval may be too short; of {len(question.classes)} classes only what was asked about "
+        action = "Name this class positive for a safer interval."
+        return "influence", [Finding("F309", f"{message}has the safer profile-likelihood interval", data, action)]
     if lack is None and asked is None:
         message = f"{why}: the profile-likelihood interval was used instead of the usual one"
         return "profile", [Finding("F309", message, data, "Nothing; the interval allows for it.", doubts=False)]
@@ -139,12 +154,29 @@ def _no_profile(question: Question, currents: Sequence[Current], linear: bool) -
     return "items are weighted" if any(np.ptp(weight) > 1e-9 for weight in weights) else None
 
 
-def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floats, error: float) -> ProfileCurve:
-    """The profile of  contrast . rates;  for HERO-2 it is HERO-1's, moved by what the covariates moved the estimate."""
+@dataclass(frozen=True, eq=False)
+class ProfileStart:
+    """What the profiles of all quantities of a round start from: HERO-1's rates and the maximum of the likelihood."""
+
+    carried: Carried
+    both: Both
+    maximum: tuple[Joint, EMReport]
+    options: EMOptions
+
+
+def profile_start(current: Current) -> ProfileStart:
     evidence = current.evidence
     assert isinstance(evidence, CarriedEvidence)
     learned = evidence.anchored
     carried = carry(evidence.current, learned)
+    both = stack(learned.patterns, evidence.current, learned.latent)
+    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
+    options = replace(evidence.em, tolerance=1e-9, step_tolerance=None, max_steps=2_000, accelerate=True)
+    return ProfileStart(carried, both, fit_joint(both, start, options), options)
+
+
+def profile_curve(question: Question, fit: Fit, start: ProfileStart, contrast: Floats, error: float) -> ProfileCurve:
+    """The profile of  contrast . rates;  for HERO-2 it is HERO-1's, moved by what the covariates moved the estimate."""
     least, most = float(contrast.min()), float(contrast.max())
 
     def place(rates: Floats) -> float:
@@ -153,12 +185,10 @@ def profile_curve(question: Question, fit: Fit, current: Current, contrast: Floa
 
     share = special.expit(place(fit.inside))
     guess = error / ((most - least) * share * (1 - share)) if math.isfinite(error) else 1.0
-    both = stack(learned.patterns, evidence.current, learned.latent)
-    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
-    options = replace(evidence.em, tolerance=1e-9, step_tolerance=None, max_steps=2_000, accelerate=True)
-    walked = profile(both, start, contrast, min(max(0.6 * float(guess), 0.05), 2.0), options)
+    spacing = min(max(0.6 * float(guess), 0.05), 2.0)
+    walked = profile(start.both, start.maximum, contrast, spacing, start.options)
     curve = ProfileCurve(walked.places, walked.roots, (least, most), question.df)
-    return curve.shifted(place(fit.inside) - place(carried.inside))
+    return curve.shifted(place(fit.inside) - place(start.carried.inside))
 
 
 def drift_curve(

@@ -69,6 +69,8 @@ class Question:
     findings: tuple[Finding, ...] = ()
     history_clusters: NDArray[np.object_] | None = None
     rounds: tuple[Round, ...] = ()
+    made: tuple[Fit, ...] | None = None
+    """The fits, where they were made before all else was known."""
 
     @property
     def n_gold(self) -> int:
@@ -87,6 +89,8 @@ class Question:
     @cached_property
     def fits(self) -> tuple[Fit, ...]:
         """The method's fit of every current round, made once."""
+        if self.made is not None:
+            return self.made
         return tuple(self.method.run(current.evidence) for current in self.currents)
 
     def influence(self, fit: Fit, current: Current, contrast: Floats) -> Influence:

@@ -177,14 +177,14 @@ def replay(
     shrinkage: float = 0.0,
     progress: Callable[[int, int], None] | None = None,
     *,
-    share: bool = False,
+    shared: SharedFits | None = None,
 ) -> Played:
     """Play the rounds at the positions `played` by these methods; rounds without gold are history only.
 
-    `share`: plays start from the first one's fits (`shared_fits`), which is quicker and near enough to choose by.
+    With `shared` plays start from fits of nearly the same data (`shared_fits`), which is quicker and near enough to
+    choose by.
     """
     names = distinct_names(rounds)
-    shared = SharedFits() if share else None
     plays: list[Play] = []
     drift: list[RoundDrift] = []
     skipped: dict[str, dict[str, str]] = {}

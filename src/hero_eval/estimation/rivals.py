@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -80,6 +80,66 @@ def rival(plays: Sequence[Play], method: str, default: str = DEFAULT) -> Rivalry
     both = [name for name in ours if name in theirs]
     score, error = (_gain(np.array([theirs[name][of] - ours[name][of] for name in both])) for of in (0, 1))
     return Rivalry(method, len(both), score, error)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Plays of the rounds that the default was tried on; the positions of those that could not change the choice."""
+
+    plays: tuple[Play, ...]
+    left: tuple[int, ...] = ()
+
+
+def try_in_turn(
+    played: Sequence[int],
+    rivals: Sequence[str],
+    play: Callable[[Sequence[int], Sequence[str]], tuple[Play, ...]],
+    default: str = DEFAULT,
+) -> Trial:
+    """The rivals, which are quick, on all rounds; the default in turn, until none of them could still beat it.
+
+    It begins with rounds in which rivals did badly, and where it therefore probably does better.
+    """
+    by_position = {position: play([position], rivals) for position in played}
+
+    def ease(position: int) -> float:
+        scores = [one.score for one in by_position[position]]
+        return min((score for score in scores if math.isfinite(score)), default=math.inf)
+
+    left = sorted(played, key=lambda position: (-ease(position), position))
+    plays = tuple(one for found in by_position.values() for one in found)
+    while left and (not rivals or any(can_win(plays, name, default) for name in rivals)):
+        plays += play([left.pop(0)], [default])
+    tried = {one.round for one in plays if one.method == default}
+    if not left:
+        return Trial(plays)
+    return Trial(tuple(one for one in plays if one.round in tried), tuple(sorted(left)))
+
+
+def can_win(plays: Sequence[Play], method: str, default: str = DEFAULT) -> bool:
+    """Whether a method could still clearly beat the default, whatever the rounds show that this has yet to play."""
+    ours, theirs = _by_round(plays, method), _by_round(plays, default)
+    left = len(ours.keys() - theirs.keys())
+    known = [np.array([theirs[name][of] - ours[name][of] for name in ours if name in theirs]) for of in (0, 1)]
+    return all(_may_be_clear(gains, left) for gains in known)
+
+
+def _may_be_clear(gains: Floats, left: int) -> bool:
+    """Whether there are gains in the rounds that are `left`, or in some of them, that would make these clear.
+
+    With k gains of mean g and sum of squares S around it, and m more, t is largest where these are all alike, and is
+    then  sqrt(n (n - 1)) sqrt(max(g, 0)^2 / S + m / (n k)),  n = k + m, which it reaches, or comes near as they grow.
+    """
+    n_known = len(gains)
+    if n_known == 0 or not np.isfinite(gains).all():
+        return n_known + left >= LEAST_ROUNDS
+    mean, squares = max(float(gains.mean()), 0.0), float(((gains - gains.mean()) ** 2).sum())
+    alone = mean**2 / squares if squares > 0.0 else (math.inf if mean > 0.0 else 0.0)
+    for more in range(max(LEAST_ROUNDS - n_known, 0), left + 1):
+        n = n_known + more
+        if math.sqrt(n * (n - 1) * (alone + more / (n * n_known))) > standard_quantile(_SURE, n - 1.0):
+            return True
+    return False
 
 
 def _gain(gains: Floats) -> Gain:

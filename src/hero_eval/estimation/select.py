@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hero_eval.counting.count import stays, tally_of
+from hero_eval.errors import HeroError
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.own_gold import LEAST_TO_DISAGREE, disagreement, disagreement_finding
-from hero_eval.estimation.prepare import RoundSet
+from hero_eval.estimation.prepare import RoundSet, prepare
 from hero_eval.estimation.question import Question
-from hero_eval.estimation.replay import DEFAULT, LEAST_ROUNDS, Quantity, replay
-from hero_eval.estimation.requirements import LEAST_OWN
-from hero_eval.estimation.rivals import choose_by_plays, figures, told_figures
+from hero_eval.estimation.replay import DEFAULT, LEAST_ROUNDS, Play, Quantity, distinct_names, replay
+from hero_eval.estimation.requirements import LEAST_OWN, is_lack, require
+from hero_eval.estimation.rivals import Trial, choose_by_plays, figures, told_figures, try_in_turn
+from hero_eval.estimation.shared_fits import SharedFits
 from hero_eval.findings import Finding
 from hero_eval.labelers.reliability import ALARM
 from hero_eval.methods.evidence import CovariateEvidence, JointEvidence
@@ -43,6 +45,8 @@ class MethodChoice:
     name: str
     why: str
     findings: tuple[Finding, ...] = ()
+    begun: Question | None = None
+    """The question as this method answers it, where that was fitted to choose by."""
 
 
 def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
@@ -144,16 +148,48 @@ def _by_backtest(rounds: RoundSet, played: Sequence[int], options: Options) -> M
     quantities = [Quantity(f"rate of {name!r}", each[k]) for k, name in enumerate(classes)]
     if len(classes) == 2:
         quantities = quantities[1:]
-    found = replay(past, played, classes, quantities, methods, options, rounds.em, rounds.shrinkage, share=True)
-    name, why = choose_by_plays(found.plays, methods)
-    shown = told_figures(found.plays, methods)
-    cap = f", of {len(past)} those with most gold," if len(past) > len(played) else ""
-    message = f"{len(played)} past rounds{cap} were played as current with their gold hidden: {shown}. {name} was taken"
+    begun = _begin(rounds, options)
+    shared = SharedFits(begun)
+
+    def play(positions: Sequence[int], names: Sequence[str]) -> tuple[Play, ...]:
+        asked = past, positions, classes, quantities, names, options, rounds.em, rounds.shrinkage
+        return replay(*asked, shared=shared).plays
+
+    tried = try_in_turn(played, rivals, play)
+    names = distinct_names(past)
+    name, why = choose_by_plays(tried.plays, methods)
+    if tried.left:
+        why = f"no other method could still clearly beat it after {len(played) - len(tried.left)} of {len(played)}"
     data = {
-        "rounds": [past[position].name for position in played],
-        "methods": {method: figures(found.plays, method) for method in methods},
+        "rounds": [names[position] for position in played if position not in tried.left],
+        "left": [names[position] for position in tried.left],
+        "methods": {method: figures(tried.plays, method) for method in methods},
     }
-    return MethodChoice(name, f"backtest of past rounds: {why}", (Finding("F306", message, data),))
+    finding = Finding("F306", _told_trial(tried, len(past), len(played), methods, name), data)
+    return MethodChoice(name, f"backtest of past rounds: {why}", (finding,), begun if name == DEFAULT else None)
+
+
+def _told_trial(tried: Trial, n_past: int, n_played: int, methods: Sequence[str], taken: str) -> str:
+    """What was played, how the methods did, and why no more was."""
+    cap = f", of {n_past} those with most gold," if n_past > n_played else ""
+    part = f"{n_played - len(tried.left)} of " if tried.left else ""
+    told = f"{part}{n_played} past rounds{cap} were played as current with their gold hidden"
+    enough = "; the rounds left could not change that" if tried.left else ""
+    return f"{told}: {told_figures(tried.plays, methods)}. {taken} was taken{enough}"
+
+
+def _begin(rounds: RoundSet, options: Options) -> Question | None:
+    """The question as the default method answers it, fitted; None where plays cannot share in that."""
+    if len(rounds.currents) > 1 or options.wants_covariates:
+        return None
+    try:
+        question = prepare(rounds, require(all_methods()[DEFAULT], "", rounds, options), options)
+        question.fits  # noqa: B018
+    except HeroError as error:
+        if not is_lack(error):
+            raise
+        return None
+    return question
 
 
 def reconsider(question: Question) -> Question:

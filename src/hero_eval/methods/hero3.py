@@ -29,7 +29,7 @@ from hero_eval.model.hero3.current_rates import (
     rates_alone,
 )
 from hero_eval.model.hero3.drift import gold_contradiction
-from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.fit import LevelFit, are_thin, fit_levels
 from hero_eval.model.hero3.humps import hump_rates
 from hero_eval.model.hero3.level_selection import CONTRADICTED, choose_levels
 from hero_eval.model.hero3.shape import RoundRows
@@ -147,8 +147,8 @@ def _fitted_levels(evidence: JointEvidence) -> tuple[FittedRound, Said]:
     chosen = choose_levels(plain, evidence.groups, evidence.progress)
     ready = None if evidence.covariates is None else _ready(evidence)
     if ready is None or not len(ready.columns.kept):
-        # Components that are classes were looked at with other priors than they are fitted with.
-        start = chosen if chosen.shape.err_together else None
+        # Components that are classes were looked at with other priors than they are fitted with, unless these are thin.
+        start = chosen if chosen.shape.err_together or are_thin(plain) else None
         fit = fit_levels(plain, chosen.shape, evidence.groups, _OPTIONS, warm=start, progress=evidence.progress)
     else:
         rows = gather_rows(evidence, evidence.n_classes, ready)

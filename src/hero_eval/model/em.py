@@ -217,8 +217,9 @@ def run_accelerated_em(
     start: Floats,
     options: EMOptions,
     progress: Callable[[int, float], None] | None = None,
+    give_up: Callable[[Floats], bool] | None = None,
 ) -> tuple[Floats, EMReport]:
-    """Iterate an EM map to its fixed point, accelerated or plain.
+    """Iterate an EM map to its fixed point, accelerated or plain, or until the caller gives it up at some point.
 
     `step` gives the image of a point and the likelihood AT the point; `within` brings an extrapolated point back into
     the parameter space. Points are vectors of probabilities: near a bound their steps shrink, so that one such does
@@ -237,6 +238,8 @@ def run_accelerated_em(
         if change < options.tolerance and (_small_step(at, ahead, options) or _flat(path, next_likelihood, len(at))):
             path.append(next_likelihood)
             return ahead, EMReport(n_steps, change, True, next_likelihood, tuple(path))
+        if give_up is not None and give_up(ahead):
+            break
         extrapolates = options.accelerate and options.plain_steps < n_steps < options.max_steps
         extrapolated, longest = _squarem(at, ahead, further, longest) if extrapolates else (None, longest)
         at, ahead, likelihood = ahead, further, next_likelihood

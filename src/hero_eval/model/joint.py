@@ -194,9 +194,11 @@ class Profile:
     converged: bool
 
 
-def profile(both: Both, start: Joint, contrast: Floats, spacing: float, options: EMOptions) -> Profile:
+def profile(
+    both: Both, maximum: tuple[Joint, EMReport], contrast: Floats, spacing: float, options: EMOptions
+) -> Profile:
     """The profile likelihood of  contrast . rates,  walked out from its maximum; `spacing` guesses the first step."""
-    best, report = fit_joint(both, start, options)
+    best, report = maximum
     least, most = float(contrast.min()), float(contrast.max())
     share = (float(contrast @ best.rates) - least) / (most - least)
     center = float(special.logit(min(max(share, 1e-8), 1 - 1e-8)))

@@ -34,6 +34,9 @@ changes: labels tell the mean (reasoned)."""
 _CHANCE = 2.0
 """Standard errors of the pairs' sum that are taken off before labelers are told apart: chance reaches two once in forty
 times. Doubled, crowds are told apart only where they differ a lot (reasoned, `benchmarks/thin_labelers.py`)."""
+_WIDE = 64
+"""Numbers of a labeler (nine classes have 72) from which on matrices are inverted part by part, if they have parts, and
+by Cholesky's method. It bounds time only; last digits differ (reasoned)."""
 _BLOCK = 200_000
 """Labels whose scores are held at a time. It bounds memory only: twice as many take twice as much (reasoned)."""
 
@@ -140,10 +143,31 @@ class Pooling:
         """(J, w): x with  (diag(hessian) - U A^-1 U') x = right,  hessian (J, w, w), right (J, w)."""
         if self.held is not None:
             return solve_each(hessian, right[:, :, None])[:, :, 0]
+        if right.shape[1] >= _WIDE:
+            return self._solve_wide(hessian, right)
         alone = solve_each(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
         pulled, spread = alone[:, :, :1], alone[:, :, 1:]
+        means = self._free_means(self._by_group(np.matmul(self.precision, spread)), pulled)
+        out: Floats = (pulled + np.matmul(spread, means[self.groups]))[:, :, 0]
+        return out
+
+    def _solve_wide(self, hessian: Floats, right: Floats) -> Floats:
+        """The same by inverses, which take far fewer products where all labelers have one precision."""
+        inverses = inverse_each(hessian)
+        pulled = inverses @ right[:, :, None]
+        first = self.precision[0]
+        if (self.precision == first).all():
+            crossed = first @ self._by_group(inverses) @ first
+        else:
+            crossed = self._by_group(self.precision @ inverses @ self.precision)
+        means = self._free_means(crossed, pulled)
+        out: Floats = (pulled + inverses @ (self.precision @ means[self.groups]))[:, :, 0]
+        return out
+
+    def _free_means(self, crossed: Floats, pulled: Floats) -> Floats:
+        """(G, w, 1): how far the groups' means move; `crossed` (G, w, w) has the sums of P_j H_j^-1 P_j, `pulled`
+        (J, w, 1) how far labelers would move alone."""
         width = self.precision.shape[1]
-        crossed = self._by_group(np.matmul(self.precision, spread))
         if self.n_groups == 1:
             inner = self.inner - crossed[0]
         else:
@@ -151,8 +175,7 @@ class Pooling:
             for g in range(self.n_groups):
                 at = slice(g * width, (g + 1) * width)
                 inner[at, at] -= crossed[g]
-        means = solve_each(inner[None], self.gather(pulled)[None]).reshape(self.n_groups, width, 1)
-        out: Floats = (pulled + np.matmul(spread, means[self.groups]))[:, :, 0]
+        out: Floats = solve_each(inner[None], self.gather(pulled)[None]).reshape(self.n_groups, width, 1)
         return out
 
     def dense(self) -> Floats:
@@ -167,8 +190,30 @@ class Pooling:
         return out
 
 
+def separate_parts(matrices: Floats) -> Ints | None:
+    """(parts, size): rows and columns of wide matrices (n, w, w) that meet none but each other; None if there are none.
+
+    Labelers' answers in different classes are parts of their own, unless their prior ties them together.
+    """
+    if matrices.shape[1] < _WIDE:
+        return None
+    from scipy.sparse import csgraph  # takes long to load, and few classes do without
+
+    n_parts, of = csgraph.connected_components((matrices != 0.0).any(axis=0), directed=False)
+    size = matrices.shape[1] // n_parts
+    if n_parts == 1 or (np.bincount(of) != size).any():
+        return None
+    out: Ints = np.argsort(of, kind="stable").reshape(n_parts, size)
+    return out
+
+
 def inverse_each(matrices: Floats) -> Floats:
-    """Inverses of matrices (n, w, w), none of them singular; of two by two in few operations."""
+    """Inverses of matrices (n, w, w), none of them singular; of two by two in few operations.
+
+    Wide ones are symmetric and positive definite.
+    """
+    if matrices.shape[1] >= _WIDE:
+        return _wide_inverses(matrices)
     if matrices.shape[1] != 2:
         out: Floats = np.linalg.inv(matrices).astype(np.float64, copy=False)
         return out
@@ -180,6 +225,26 @@ def inverse_each(matrices: Floats) -> Floats:
     return turned
 
 
+def _wide_inverses(matrices: Floats) -> Floats:
+    parts = separate_parts(matrices)
+    whole = np.zeros_like(matrices)
+    if parts is not None:
+        inside = (slice(None), parts[:, :, None], parts[:, None])
+        whole[inside] = np.linalg.inv(matrices[inside])
+        return whole
+    from scipy.linalg import lapack  # as in `separate_parts`
+
+    for at, one in enumerate(matrices):
+        factor, failed = lapack.dpotrf(one, lower=True)
+        found, failed = lapack.dpotri(factor, lower=True) if not failed else (factor, failed)
+        if failed:
+            whole[at] = np.linalg.inv(one)
+            continue
+        lower = np.tril(found)
+        whole[at] = lower + np.tril(lower, -1).T
+    return whole
+
+
 def solve_each(matrices: Floats, right: Floats) -> Floats:
     """x with  matrices x = right,  (n, w, w) and (n, w, c)."""
     out: Floats
@@ -187,6 +252,9 @@ def solve_each(matrices: Floats, right: Floats) -> Floats:
         out = right / matrices
     elif matrices.shape[1] == 2:
         out = inverse_each(matrices) @ right
+    elif (parts := separate_parts(matrices)) is not None:
+        out = np.empty_like(right)
+        out[:, parts] = np.linalg.solve(matrices[:, parts[:, :, None], parts[:, None]], right[:, parts])
     else:
         out = np.linalg.solve(matrices, right).astype(np.float64, copy=False)
     return out

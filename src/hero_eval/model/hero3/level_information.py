@@ -10,7 +10,7 @@ K classes, m columns of the class design, p parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from hero_eval.model.hero3.multinomial import multinomial_information, repeated_
 from hero_eval.model.hero3.row_slopes import RowSlopes
 from hero_eval.model.information import pair_sums
 from hero_eval.model.patterns import Bools, Floats, sum_by
-from hero_eval.model.pooling import inverse_each
+from hero_eval.model.pooling import inverse_each, separate_parts
 
 _SHIFT_STEP = 1e-4
 """Of the central differences by the rounds' shifts, on the scale of the levels: their error is about the square of it,
@@ -125,8 +125,8 @@ class LevelInformation:
     def times(self, vectors: Floats, only: Bools) -> Floats:
         """(p, c): that information times vectors (p, c); it is not formed."""
         counts = np.where(only, self.model.rows.patterns.counts, 0.0)
-        blocks = self._complete_blocks(counts)
-        columns = [_block_product(*blocks, one) - self._lost_product(counts, one) for one in vectors.T]
+        complete = _blocks_product(*self._complete_blocks(counts))
+        columns = [complete(one) - self._lost_product(counts, one) for one in vectors.T]
         return np.stack(columns, axis=1)
 
     def _lost(self, counts: Floats) -> Floats:
@@ -319,6 +319,20 @@ class LevelInformation:
         out: Floats = plain + spread @ np.linalg.solve(inner, by_shift.T @ plain)
         return out
 
+    def step_in_context(self, gradient: Floats) -> Floats:
+        """(p,): Newton's step for shifts that move with the parameters, (H - A B')^-1 @ gradient."""
+        plain = self.plain_solve(gradient)
+        by_shift, by_point = self._by_context
+        spread = self._spread_of_shifts
+        inner = np.eye(by_shift.shape[1]) - by_point.T @ spread
+        out: Floats = plain + spread @ np.linalg.solve(inner, by_point.T @ plain)
+        return out
+
+    @cached_property
+    def _spread_of_shifts(self) -> Floats:
+        """(p, R): how far the parameters move with the rounds' shifts."""
+        return self.plain_solve(self._by_context[0])
+
     def plain_solve(self, right: Floats) -> Floats:
         """H^-1 @ right with the rounds' shifts held."""
         if is_dense(self.size):
@@ -326,14 +340,15 @@ class LevelInformation:
             return solved
         counts, pooling = self.model.rows.patterns.counts, self.model.prior.pooling
         answers, others = self._with_priors(*self._complete_blocks(counts))
-        near = inverse_each(answers), [inverse_each(block[None])[0] for block in others]
+        nearly = _blocks_product(inverse_each(answers), [inverse_each(block[None])[0] for block in others])
+        complete = _blocks_product(answers, others)
 
         def product(vector: Floats) -> Floats:
-            out = _block_product(answers, others, vector) - self._lost_product(counts, vector)
+            out = complete(vector) - self._lost_product(counts, vector)
             out[: self.n_answers] -= pooling.shared(vector[: self.n_answers])
             return out
 
-        columns = [conjugate_gradients(product, lambda v: _block_product(*near, v), column, _CG) for column in right.T]
+        columns = [conjugate_gradients(product, nearly, column, _CG) for column in right.T]
         if np.isnan(columns).any():
             raise FloatingPointError("the information of the levels could not be inverted")
         return np.stack(columns, axis=1)
@@ -383,16 +398,26 @@ def _shifted(model: LevelModel, step: float) -> LevelModel:
     return replace(model, rows=model.rows.with_shift(model.rows.shift + step))
 
 
-def _block_product(answers: Floats, rest: list[Floats], vector: Floats) -> Floats:
-    """Blocks along a diagonal, of labelers (J, w, w) and others, times a vector."""
-    n_answers = answers.shape[0] * answers.shape[1]
-    out = np.empty_like(vector)
-    out[:n_answers] = (answers @ vector[:n_answers].reshape(len(answers), -1, 1)).ravel()
-    start = n_answers
-    for block in rest:
-        out[start : start + len(block)] = block @ vector[start : start + len(block)]
-        start += len(block)
-    return out
+def _blocks_product(answers: Floats, rest: list[Floats]) -> Callable[[Floats], Floats]:
+    """Blocks along a diagonal, of labelers (J, w, w) and others, times a vector (p,)."""
+    n_labelers, width = answers.shape[:2]
+    n_answers, parts = n_labelers * width, separate_parts(answers)
+    within = None if parts is None else np.ascontiguousarray(answers[:, parts[:, :, None], parts[:, None]])
+
+    def product(vector: Floats) -> Floats:
+        out = np.empty_like(vector)
+        each, own = vector[:n_answers].reshape(n_labelers, width, 1), out[:n_answers].reshape(n_labelers, width, 1)
+        if parts is None or within is None:
+            own[:] = answers @ each
+        else:
+            own[:, parts] = within @ each[:, parts]
+        start = n_answers
+        for block in rest:
+            out[start : start + len(block)] = block @ vector[start : start + len(block)]
+            start += len(block)
+        return out
+
+    return product
 
 
 def _add_blocks(matrix: Floats, answers: Floats, rest: list[Floats]) -> None:

@@ -109,7 +109,7 @@ def class_prior(
     precision = np.zeros((n_design, n_design))
     if shape.n_levels == 0:
         rounds = rows.n_rounds
-        precision[:rounds, :rounds] = (np.eye(rounds) - 1.0 / rounds) / ROUND_SD**2 + _LEVEL_PRECISION * np.eye(rounds)
+        precision[:rounds, :rounds] = rounds_prior(classes[:, :rounds])[1]
     else:
         precision[0, 0] = 1.0 / CLASS_SD**2
         precision[1, 1] = 1.0 / (CLASS_SLOPE_SPREAD**2 * float(np.diag(spread)[1::2].mean()))
@@ -122,3 +122,10 @@ def class_prior(
             ridge = (part.size + _RIDGE_PSEUDO) / (float((part**2 + variance).sum()) + _RIDGE_PSEUDO)
         precision[-n_covariates:, -n_covariates:] = ridge * np.eye(n_covariates)
     return mean, precision
+
+
+def rounds_prior(classes: Floats) -> tuple[Floats, Floats]:
+    """Of the class logits of rounds (K-1, R) by themselves: their mean (K-1, R), and their precision (R, R)."""
+    n_rounds = classes.shape[1]
+    around = (np.eye(n_rounds) - 1.0 / n_rounds) / ROUND_SD**2 + _LEVEL_PRECISION * np.eye(n_rounds)
+    return np.zeros_like(classes), around

@@ -8,12 +8,13 @@ that are classes with appeals must also tell the class of an item almost surely,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from hero_eval.model.em import EMOptions
 from hero_eval.model.hero3.appeals import class_certainty, gold_log_likelihood
-from hero_eval.model.hero3.class_split import BLURRED
+from hero_eval.model.hero3.class_split import BLURRED, level_certainty
 from hero_eval.model.hero3.drift import gold_contradiction
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.shape import LevelShape, RoundRows
@@ -37,6 +38,10 @@ gold): rates move by .006 and .016, intervals are 3 and 30% longer."""
 APPEALS = (5, 9)
 """Numbers of appeals within a class that are tried, in turn. The larger bounds time, and is what a hundred judges ask
 for. Up to 15, nothing changes that could be seen (reasoned: their judges tell classes apart with nine)."""
+_TOLD_LEVELS = 0.85
+"""Of the levels' variance by labels, below which appeals are not tried: labels that tell items' levels no better cannot
+tell their classes almost surely. It bounds time only, as long as it is well below `BLURRED` (measured: appeals were
+taken from .96 on, and rounds of three to six labels an item have .6 to .9)."""
 _MOST_COMPONENTS = 27
 """Classes times appeals, above which appeals are not tried: three classes of nine. It bounds time only (reasoned)."""
 _GOLD_ODDS = 20.0
@@ -48,6 +53,11 @@ too): the same numbers are chosen, for more time."""
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)
 """Enough to tell shapes apart, nearly always. With a tolerance twice as loose (measured): the rate of dices350, where
 several numbers of levels are about as good, moves by .013; the others stay."""
+
+
+def shape_for(n_rounds: int, shape: LevelShape) -> LevelShape:
+    """The same shape as so many rounds may have it."""
+    return replace(shape, all_degrees=shape.n_levels > 0 and n_rounds > MANY_ROUNDS)
 
 
 def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float], None] | None) -> LevelFit:
@@ -64,8 +74,9 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
         best = fit_levels(rows, shape, groups, _LOOKING, progress=progress)
         return _with_appeals(best, progress) if anchored else best
     for n_levels in LEVELS if anchored else LEVELS[1:]:
-        shape = LevelShape(n_levels, rows.n_classes, rows.n_rounds > MANY_ROUNDS)
-        other = fit_levels(rows, shape, groups, _LOOKING, progress=progress, loose=False)
+        shape = shape_for(rows.n_rounds, LevelShape(n_levels, rows.n_classes))
+        least = -np.inf if best is None else best.criterion
+        other = fit_levels(rows, shape, groups, _LOOKING, progress=progress, loose=False, to_beat=least)
         if n_levels == 0 and gold_contradiction(other) > CONTRADICTED:
             continue
         if best is None or other.criterion > best.criterion:
@@ -75,7 +86,8 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
         if worse == _WORSE_IN_A_ROW:
             break
     assert best is not None
-    return _with_appeals(best, progress) if anchored and best.shape.n_levels else best
+    told = anchored and level_certainty(best) > _TOLD_LEVELS  # none where components are classes
+    return _with_appeals(best, progress) if told else best
 
 
 def _with_appeals(levels: LevelFit, progress: Callable[[int, float], None] | None) -> LevelFit:
@@ -86,7 +98,7 @@ def _with_appeals(levels: LevelFit, progress: Callable[[int, float], None] | Non
         if n_appeals * rows.n_classes > _MOST_COMPONENTS:
             break
         shape = LevelShape(0, rows.n_classes, n_appeals=n_appeals)
-        other = fit_levels(rows, shape, levels.groups, _LOOKING, progress=progress)
+        other = fit_levels(rows, shape, levels.groups, _LOOKING, progress=progress, to_beat=best.criterion)
         if other.criterion <= best.criterion or gold_log_likelihood(other) < needed:
             break
         if class_certainty(other) > BLURRED:

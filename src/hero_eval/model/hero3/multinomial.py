@@ -74,6 +74,10 @@ def multinomial_information(total: Floats, share: Floats, design: Floats) -> Flo
     spread = -share[:, :, None] * share[:, None]
     spread[:, np.arange(share.shape[1]), np.arange(share.shape[1])] += share
     spread *= total[:, None, None]
+    if design.shape[1] > _WIDE_DESIGN and design.shape[0] == design.shape[1] and (design == np.eye(len(design))).all():
+        each, apart = np.arange(len(design)), np.zeros((n_fits, *(share.shape[1], len(design)) * 2))
+        apart[:, :, each, :, each] = spread.transpose(3, 0, 1, 2)
+        return apart.reshape(n_fits, width, width)
     by_pair = spread.reshape(-1, len(design))
     if design.shape[1] > _WIDE_DESIGN:
         sums = np.stack([design.T @ (one[:, None] * design) for one in by_pair])
