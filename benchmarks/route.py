@@ -2,6 +2,7 @@
 
     HERO_DATA=... python benchmarks/route.py [--draws 20] [--golds 20,40,80] [--only tqa]     real rounds
     python benchmarks/route.py --simulated [--draws 200]                                      three draws in a row
+    HERO_DATA=... python benchmarks/route.py --limit [--golds 20,40,80] [--only tqa]          what routing can reach
 
 Real: every round in turn is current; past rounds show a tenth of their gold. 20, 40 and 80 golds of the current round
 are drawn at random and by `choose_gold`, from the same history; `hero3` estimates both. The rival is active inference
@@ -12,6 +13,10 @@ cover, and the ratios to random golds.
 
 Simulated: five labelers, 300 past items with 60 golds, 150 current items of another rate; three queues of 15 one after
 the other, each drawn with the gold of those before. Shown: cover, and bias in its standard errors, of hero3 and ppi.
+
+Limit: what `hero3`'s own model foresees for the width if all gold goes to the items of the most doubtful class, none at
+random, as a share of what it foresees for golds at random. An item tells of the round's drift by the variance of its
+class, p (1 - p), a quarter at most; random items have the mean of that. No queue that keeps a floor gets there.
 """
 
 from __future__ import annotations
@@ -32,9 +37,12 @@ from real_sets import Part, find_data, parts_of
 import hero_eval as hero
 from hero_eval.estimate import Estimate
 from hero_eval.estimation.ask import ask
+from hero_eval.estimation.forecast import Outcome
 from hero_eval.estimation.headline import rate_estimate
 from hero_eval.estimation.options import Options
 from hero_eval.model.gold_draw import draw_systematic, inclusion_probabilities
+from hero_eval.model.hero3.drift_variance import DriftVariance
+from hero_eval.model.width_forecast import Forecast, More
 from hero_eval.round import Round
 
 SETTINGS = ("tqa v1", "tqa v2", "imagenhub SC", "imagenhub PQ")
@@ -47,11 +55,15 @@ Row = tuple[str, int, str, float, float, float]
 def main() -> None:
     asked = options()
     started = time.process_time()
+    golds = [int(one) for one in asked.golds.split(",")]
     if asked.simulated:
         simulate(asked.draws)
+    elif asked.limit:
+        for name in SETTINGS:
+            if asked.only in name:
+                limit(name, golds)
     else:
         rows: list[Row] = []
-        golds = [int(one) for one in asked.golds.split(",")]
         for name in SETTINGS:
             if asked.only in name:
                 rows += [row for draw in range(asked.draws) for row in play(name, golds, draw)]
@@ -65,6 +77,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--golds", default="20,40,80", help="golds of the current round")
     parser.add_argument("--only", default="", help="settings whose name has this in it")
+    parser.add_argument("--limit", action="store_true", help="what the model foresees of the best gold")
     parser.add_argument("--simulated", action="store_true", help="three queues in a row, on simulated rounds")
     return parser.parse_args()
 
@@ -151,6 +164,72 @@ def report(rows: Sequence[Row]) -> None:
             print(
                 f"{rows[0][0]:14s} {count:3d} golds  {rule:17s} width {width:.4f}  RMSE {rmse:.4f}  cover {cover:.3f}  "
                 f"{ratios}  ({len(own)} estimates)",
+                flush=True,
+            )
+
+
+# ------------------------------------------------------------------------------------------------ the limit
+
+
+class MostDoubtful(Forecast):
+    """The forecast for gold of the items whose class is most open, instead of gold at random."""
+
+    def taken(self, gold: float) -> Floats:
+        """(P,) how many items of each row get gold."""
+        rows = self.fit.rows
+        left = np.where(rows.is_current & ~rows.known, rows.patterns.counts, 0.0)
+        order = np.argsort(-self.spread, kind="stable")
+        before = np.cumsum(left[order]) - left[order]
+        out = np.zeros(len(left))
+        out[order] = np.clip(gold - before, 0.0, left[order])
+        return out
+
+    @property
+    def spread(self) -> Floats:
+        """(P,) the variance of each row's class."""
+        out: Floats = self.shares[:, 1] * (1.0 - self.shares[:, 1])
+        return out
+
+    def variance(self, more: More = More()) -> float:  # noqa: B008
+        if more.gold:
+            self.__dict__["_gold_here"] = self._gold_information(self.taken(more.gold))
+        return super().variance(more)
+
+    def drift_after(self, drift: DriftVariance, more: More) -> DriftVariance:
+        if not more.gold:
+            return drift
+        taken, here = self.taken(more.gold), self.fit.rows.is_current
+        left = drift.drift.given_gold(float(taken @ self.spread))
+        left = replace(left, n_rounds=left.n_rounds + 1)
+        sure = taken @ self.shares
+        shares = np.concatenate([drift.shares, np.eye(len(sure))])
+        return replace(drift, drift=left, shares=shares, counts=np.concatenate([drift.counts - taken[here], sure]))
+
+
+def limit(name: str, golds: Sequence[int]) -> None:
+    """The widths that the model foresees for the best and for random golds, before any is given."""
+    found: dict[int, list[tuple[float, float]]] = {count: [] for count in golds}
+    parts = parts_of(name, find_data())
+    for number, part in enumerate(parts):
+        rng = np.random.default_rng([SEED, SETTINGS.index(name), 0, number])
+        past = [one.history(rng, HISTORY_RATE) for one in parts if one.pool == part.pool and one.name != part.name]
+        past = [one for one in past if one.n_gold]
+        if not past:
+            continue
+        analysis = replace(ask([part.current()], past, Options(method="hero3")), diagnosed=False)
+        outcome, best = (Outcome(analysis, np.array([0.0, 1.0])) for _ in range(2))
+        if outcome.model is None:
+            continue
+        best.__dict__["model"] = MostDoubtful(outcome.model.fit, outcome.model.contrast)
+        for count in golds:
+            if count < 0.75 * part.gold.num_rows:
+                found[count].append((best.width(More(gold=count)), outcome.width(More(gold=count))))
+    for count, widths in found.items():
+        if widths:
+            least, random = np.mean(widths, axis=0)
+            print(
+                f"{name:14s} {count:3d} golds: foreseen width {least:.3f} with the most doubtful items, {random:.3f} "
+                f"at random, ratio {least / random:.3f} ({len(widths)} rounds)",
                 flush=True,
             )
 

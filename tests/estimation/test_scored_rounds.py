@@ -11,8 +11,13 @@ import pandas as pd
 import pytest
 
 import hero_eval as hero
-from hero_eval.io.scores import are_scores, cut_scores
+from hero_eval.estimation.ask import ask
+from hero_eval.estimation.options import Options
+from hero_eval.io.scores import MOST_BINS, are_scores, cut_scores
+from hero_eval.model.hero3.level_selection import ORDERED_LEVELS
+from hero_eval.model.hero3.shape import LevelParameters
 from hero_eval.round import Round
+from hero_eval.score_scale import bins_for
 
 Scale = Callable[[np.ndarray], np.ndarray]
 
@@ -113,6 +118,30 @@ def test_order_is_all_that_counts() -> None:
     other, others = rounds((reward, lambda level: np.exp(grade(level)), lambda level: -1 / (probability(level) + 1)))
     one, two = hero.estimate_rate(current, past, method="hero3"), hero.estimate_rate(other, others, method="hero3")
     assert abs(one.value - two.value) < 0.1 * one.std_error
+
+
+@pytest.mark.slow
+def test_each_method_gets_the_bins_that_it_can_use() -> None:
+    """hero1 learns every bin's reliability from gold; hero3 knows their order, and would lose what fine ones tell."""
+    current, past = rounds((probability,) * 3)
+    few = [one.select(np.arange(one.n_items) < 60) for one in past]
+    said = {
+        name: next(of.message for of in hero.estimate_rate(current, few, method=name).findings if of.code == "F118")
+        for name in ("hero1", "hero3")
+    }
+    assert f"at most {bins_for(sum(one.n_gold for one in few))} ordered bins" in said["hero1"]
+    assert f"at most {MOST_BINS} ordered bins" in said["hero3"]
+    fitted = ask([current], few, Options(method="hero3")).question.fits[0].levels
+    assert fitted is not None
+    assert fitted.shape.n_levels == ORDERED_LEVELS
+    assert fitted.parameters.tilts.shape[1] == 1
+
+
+def test_levels_that_nobody_has_keep_a_finite_prior() -> None:
+    """A level whose share is no number any more would end the fit with a warning."""
+    at = LevelParameters(np.zeros((1, 1, 2)), np.array([0.0, -2000.0]), np.zeros((1, 1)), np.zeros((1, 2)))
+    assert at.pool[-1] == 0.0
+    assert np.isfinite(at.log_pool).all()
 
 
 def test_bins_never_part_equal_scores_and_are_even() -> None:
