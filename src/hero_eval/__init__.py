@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.item_calibration import ItemCalibration, item_calibration
     from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.movement import Movement, movement
     from hero_eval.targets.plan import plan
     from hero_eval.targets.plan_result import Plan
     from hero_eval.targets.ranking import Ranking, rank
@@ -54,6 +55,7 @@ _HOMES = {
     "ItemCalibration": "targets.item_calibration",
     "Leaderboard": "targets.leaderboard",
     "Moderation": "targets.moderation",
+    "Movement": "targets.movement",
     "Plan": "targets.plan_result",
     "Ranking": "targets.ranking",
     "Reliability": "labelers.reliability",
@@ -71,6 +73,7 @@ _HOMES = {
     "estimate_win_rate": "targets.win_rate",
     "fit_reliability": "labelers.fitting",
     "item_calibration": "targets.item_calibration",
+    "movement": "targets.movement",
     "open_store": "store.store",
     "rank": "targets.ranking",
     "plan": "targets.plan",
@@ -95,6 +98,7 @@ __all__ = [
     "ItemCalibration",
     "Leaderboard",
     "Moderation",
+    "Movement",
     "Plan",
     "Ranking",
     "Reliability",
@@ -113,6 +117,7 @@ __all__ = [
     "estimate_win_rate",
     "fit_reliability",
     "item_calibration",
+    "movement",
     "open_store",
     "plan",
     "rank",
