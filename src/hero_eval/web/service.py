@@ -326,7 +326,8 @@ class Service:
     def draw_order(self, round: str, asked: Mapping[str, Any], expert: str | None) -> Order:
         """A new queue for a round; the next one is other work though it may be asked for in the same words."""
         now = self.latest.now()
-        now.log.find(round)
+        if now.log.find(round).is_votes:
+            raise wrong("E529", f"round {round!r} holds votes. Add their gold as a table: hero add --gold")
         queue = self.desk.queue(round)
         arguments = {"round": round, "asked": dict(asked), "expert": expert, "number": self.desk.n_queues(round)}
         behind = (None if queue is None else queue.queue,)
