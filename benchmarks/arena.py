@@ -4,6 +4,7 @@ and speed.
     python benchmarks/arena.py equal                     # against evalica and arena-rank, three sets of votes
     python benchmarks/arena.py simulate [--draws 40]     # 12 models, 20 labelers; also correlated ones
     python benchmarks/arena.py speed [--votes 1000000]   # against evalica with its bootstrap, in one run
+    python benchmarks/arena.py large [--votes 10000000] [--labelers 50]   # 300 models; time and memory of each step
 
 Needs `pip install 'hero-eval[bench]'` for `equal` and `speed`. Times are processor seconds, and ratios within one run.
 """
@@ -11,6 +12,7 @@ Needs `pip install 'hero-eval[bench]'` for `equal` and `speed`. Times are proces
 from __future__ import annotations
 
 import argparse
+import resource
 import tempfile
 import time
 import warnings
@@ -33,18 +35,22 @@ ELO = 400.0 / np.log(10.0)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("equal", "simulate", "speed"))
+    parser.add_argument("what", choices=("equal", "simulate", "speed", "large"))
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--designs", type=int, nargs="+", default=list(range(len(DESIGNS))), help="numbers, from 0")
-    parser.add_argument("--votes", type=int, default=1_000_000)
+    parser.add_argument("--votes", type=int, help="of speed (1,000,000) and of large (10,000,000)")
+    parser.add_argument("--labelers", type=int, default=50, help="of large")
+    parser.add_argument("--engine", default="duckdb", help="of large")
     parser.add_argument("--resamples", type=int, default=20, help="of evalica's bootstrap, whose default is 1,000")
     asked = parser.parse_args()
     if asked.what == "equal":
         equal()
     elif asked.what == "simulate":
         simulate(asked.draws, asked.designs)
+    elif asked.what == "large":
+        large(asked.votes or 10_000_000, asked.labelers, asked.engine)
     else:
-        speed(asked.votes, asked.resamples)
+        speed(asked.votes or 1_000_000, asked.resamples)
 
 
 # ---------------------------------------------------------------------------------------- labelers who never err
@@ -231,6 +237,39 @@ def speed(n_votes: int, n_resamples: int) -> None:
         with_bootstrap(votes, n_resamples)
         theirs = time.process_time() - start
         print(f"evalica, bootstrap of {n_resamples} {theirs:6.1f}; hero takes {took / theirs:.2f} of it")
+
+
+def large(n_votes: int, n_labelers: int, engine: str, n_models: int = 300) -> None:
+    """Votes are written in parts, so that the peak of memory is that of reading and ranking them."""
+    rng, part = np.random.default_rng(8), 1_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        votes, past = Path(folder) / "votes.parquet", Path(folder) / "past.parquet"
+        schema = plain_votes_of(rng, n_models, n_labelers, 10, False).schema
+        with pq.ParquetWriter(votes, schema) as writer:
+            for start in range(0, n_votes, part):
+                table = plain_votes_of(rng, n_models, n_labelers, min(part, n_votes - start), False)
+                writer.write_table(table.set_column(0, "item", pa.array(np.arange(start, start + len(table)))))
+        pq.write_table(plain_votes_of(rng, n_models, n_labelers, 20_000, True), past)
+        print(f"{n_votes:,} votes, {n_models} models, {n_labelers} labelers, Parquet, {engine}")
+        print(f"before reading: peak {peak():.2f} GB")
+        start = time.process_time()
+        found = hero.read_votes(votes, engine=engine)
+        took = time.process_time() - start
+        print(f"counted to {len(found.cells.counts):,} kinds: {took:.1f} processor seconds, peak {peak():.2f} GB")
+        start = time.process_time()
+        board = hero.rank_votes(found, past)
+        print(f"ranked: {time.process_time() - start:.1f} processor seconds, peak {peak():.2f} GB")
+        truth = np.random.default_rng(6).normal(0, 0.5, n_models)
+        off = np.abs(board.strengths - (truth - truth.mean()))
+        error = np.sqrt(np.diag(board.covariance)).mean()
+        wide = (board.standing.high - board.standing.low + 1).mean()
+        print(f"mean |error| of strengths {off.mean():.4f}, mean standard error {error:.4f}")
+        print(f"converged {board.converged}; mean width of ranges of ranks {wide:.1f}")
+
+
+def peak() -> float:
+    """The most memory that this process held so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def plain_votes_of(rng: np.random.Generator, n_models: int, n_labelers: int, n: int, gold: bool) -> pa.Table:

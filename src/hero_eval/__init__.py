@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hero_eval.targets.labeler_worth import Worths, labeler_worth
     from hero_eval.targets.leaderboard import Leaderboard
     from hero_eval.targets.moderation import Moderation, estimate_moderation
+    from hero_eval.targets.movement import Movement, movement
     from hero_eval.targets.plan import plan
     from hero_eval.targets.plan_result import Plan
     from hero_eval.targets.ranking import Ranking, rank
@@ -56,6 +57,7 @@ _HOMES = {
     "ItemCalibration": "targets.item_calibration",
     "Leaderboard": "targets.leaderboard",
     "Moderation": "targets.moderation",
+    "Movement": "targets.movement",
     "Plan": "targets.plan_result",
     "Ranking": "targets.ranking",
     "Reliability": "labelers.reliability",
@@ -76,6 +78,7 @@ _HOMES = {
     "fit_reliability": "labelers.fitting",
     "item_calibration": "targets.item_calibration",
     "labeler_worth": "targets.labeler_worth",
+    "movement": "targets.movement",
     "open_store": "store.store",
     "rank": "targets.ranking",
     "plan": "targets.plan",
@@ -101,6 +104,7 @@ __all__ = [
     "ItemCalibration",
     "Leaderboard",
     "Moderation",
+    "Movement",
     "Plan",
     "Ranking",
     "Reliability",
@@ -122,6 +126,7 @@ __all__ = [
     "fit_reliability",
     "item_calibration",
     "labeler_worth",
+    "movement",
     "open_store",
     "plan",
     "rank",

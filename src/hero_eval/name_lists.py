@@ -47,3 +47,14 @@ def mapping(option: str, pairs: Sequence[str]) -> dict[str, str]:
     if problems:
         raise InputError(problems)
     return found
+
+
+def chosen_values(option: str, pairs: Sequence[str] | None) -> dict[str, list[str]] | None:
+    """COLUMN=VALUE, repeated; values of one column add up. None where nothing is said."""
+    found: dict[str, list[str]] = {}
+    for pair in pairs or ():
+        column, equals, value = (part.strip() for part in pair.partition("="))
+        if not (column and equals and value):
+            raise wrong("E201", f"{option} is {pair!r}. Write COLUMN=VALUE, such as category=coding")
+        found.setdefault(column, []).append(value)
+    return found or None

@@ -73,4 +73,5 @@ def test_a_store_takes_the_options_of_every_command() -> None:
         for name, one in inspect.signature(command).parameters.items()
         if one.kind is one.KEYWORD_ONLY
     }
-    assert set(StoredOptions.__annotations__) == wanted | {"history", "other", "classes"}
+    of_votes = {"reference", "correction", "where", "together"}  # columns and answers were read when votes were added
+    assert set(StoredOptions.__annotations__) == wanted | {"history", "other", "classes"} | of_votes

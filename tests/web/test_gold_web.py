@@ -257,8 +257,21 @@ def test_a_queue_is_drawn_answered_and_estimated(place: Path, built: tuple[Path,
             seen.append(item["item"])
             assert set(item["contents"]) == {"prompt", "answer"}
             said = {"expert": "eve", "id": item["id"], "item": item["item"], "gold": truth[item["item"]]}
-            assert client.post("/api/v1/gold/answer", params=about, data=said).json()["gold"] == truth[item["item"]]
+            how = {"json": said} if len(seen) % 2 else {"data": said}  # a form or an object: the same
+            assert client.post("/api/v1/gold/answer", params=about, **how).json()["gold"] == truth[item["item"]]
         assert len(set(seen)) == 8
+        for body, code in (
+            ([], "E508"),
+            ({"expert": ["eve"]}, "E508"),
+            ({}, "E508"),
+            ({"expert": "x" * 20_001}, "E508"),
+        ):
+            refused = client.post("/api/v1/gold/next", params=about, json=body)
+            assert (refused.status_code, refused.json()["code"]) == (422, code)
+        broken = client.post(
+            "/api/v1/gold/next", params=about, content=b"{", headers={"content-type": "application/json"}
+        )
+        assert broken.json()["code"] == "E508"
         client.post("/api/v1/gold/progress", params=about)
         found, end = client.get("/api/v1/gold", params=about).json(), time.monotonic() + PATIENCE
         while found["newer"] or found["progress"] is None:

@@ -9,6 +9,7 @@ Altair and vl-convert draw them, without a browser; `pip install 'hero-eval[repo
 from hero_eval.charts.interval_charts import difference, differences, estimates, methods
 from hero_eval.charts.item_charts import calibration
 from hero_eval.charts.labeler_charts import agreement, labelers, over_time, pool_shift
+from hero_eval.charts.movement_charts import movement, rank_movement
 from hero_eval.charts.plan_chart import spending
 from hero_eval.charts.ranking_charts import ranks, strengths, win_matrix
 from hero_eval.charts.round_charts import RoundValue, backtest, over_rounds
@@ -29,9 +30,11 @@ __all__ = [
     "estimates",
     "labelers",
     "methods",
+    "movement",
     "over_rounds",
     "over_time",
     "pool_shift",
+    "rank_movement",
     "ranks",
     "real",
     "score_curves",

@@ -22,7 +22,7 @@ def strengths(result: Leaderboard) -> Chart:
     base = alt.Chart(values(shown))
     y = alt.Y("model:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=8))
     scale = alt.Scale(zero=False, nice=True)
-    x = alt.X("elo:Q", scale=scale, title="strength (Elo)")
+    x = alt.X("elo:Q", scale=scale, title="strength (Elo)", axis=alt.Axis(format="d", tickCount=6))
     layers: list[Any] = [
         base.mark_rule(strokeWidth=2.5, color=INK).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y),
         *(base.mark_tick(thickness=2.5, size=12, color=INK).encode(x=f"{end}:Q", y=y) for end in ("low", "high")),
@@ -74,13 +74,14 @@ def win_matrix(result: Leaderboard, most: int | None = None) -> Chart:
     drawn = {
         **columns,
         "shown": [f"{100 * rate:.0f}" if math.isfinite(rate) else phrasing.UNKNOWN for rate in columns["win_rate"]],
+        "far": [abs(rate - 0.5) if math.isfinite(rate) else 0.0 for rate in columns["win_rate"]],
     }
     base = alt.Chart(values(drawn)).encode(
         x=alt.X("against:N", sort=order, title="against", axis=alt.Axis(labelAngle=-40, orient="top")),
         y=alt.Y("model:N", sort=order, title=None),
     )
     cells = base.mark_rect(color=ACCENT).encode(
-        opacity=alt.Opacity("far:Q", scale=alt.Scale(domain=[0, 4]), legend=None)
+        opacity=alt.Opacity("far:Q", scale=alt.Scale(domain=[0, 0.5], range=[0, 0.45]), legend=None)
     )
     told = base.mark_text(fontSize=11, color=INK).encode(text="shown:N")
     best, last = order[0], order[-1]

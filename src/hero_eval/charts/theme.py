@@ -213,7 +213,8 @@ def share_axis(title: str, low: float, high: float, bounds: tuple[float, float] 
 
 def percents(bounds: tuple[float, float]) -> str:
     """How numbers within these bounds are written on an axis."""
-    return "~p" if max(abs(bounds[0]), abs(bounds[1])) <= 1.0 else "~g"
+    largest = max(abs(bounds[0]), abs(bounds[1]))
+    return "~p" if largest <= 1.0 else "~r" if math.isinf(largest) else "~g"
 
 
 def known(numbers: Sequence[float | None]) -> list[float]:

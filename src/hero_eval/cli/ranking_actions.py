@@ -18,7 +18,7 @@ from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
-from hero_eval.name_lists import mapping, names, split
+from hero_eval.name_lists import chosen_values, mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.store.past_rounds import History
@@ -33,6 +33,7 @@ class StoredModels:
     models: tuple[str, ...]
     since: str | None
     before: str | None
+    movement: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class StoredVotes:
     together: bool
     history: History
     saved: bool
+    movement: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,26 +146,53 @@ def rank_stored(
             "positive": None if single is not None else positive,
         }
         result = hero.rank(rounds, before, **asked, **options)
+        moved = None
+        if chosen.movement:
+            from hero_eval.store.movements import movement_of_rates
+
+            moved = movement_of_rates(store, log, rows, {**asked, **options}, say=lambda text, *_: doing.say(text))
     told = {"rounds": {row.model: row.round for row in rows}, "history": [row.round for row in past]}
-    _show(result, files, as_json=as_json, made_from={**told, "store_version": log.version})
+    _show(result, files, as_json=as_json, made_from={**told, "store_version": log.version}, moved=moved)
 
 
-def _show(result: hero.Ranking, files: Files, *, as_json: bool, made_from: Mapping[str, Any] | None = None) -> None:
-    tail = []
+def _show(
+    result: hero.Ranking,
+    files: Files,
+    *,
+    as_json: bool,
+    made_from: Mapping[str, Any] | None = None,
+    moved: hero.Movement | None = None,
+) -> None:
+    tail: Page = []
     if files.csv is not None:
         write_csv(result.columns(), files.csv)
         tail.append(Line(f"Table: {files.csv}", whole=True))
     if files.report is not None:
-        tail.append(Line(f"Report: {_reported(result, files.report, made_from or {})}", whole=True))
+        tail.append(Line(f"Report: {_reported(result, files.report, made_from or {}, moved)}", whole=True))
     if as_json:
-        show_json(result.to_dict() | ({"made_from": made_from} if made_from else {}))
+        show_json(result.to_dict() | ({"made_from": made_from} if made_from else {}) | _moved_document(moved))
         return
+    tail[:0] = ranking_views.movement(moved)
     if made_from:
         tail.append(Line(f"History: {', '.join(made_from['history']) or 'none'}."))
     show([*ranking_views.ranking(result), *tail])
 
 
-def _reported(result: hero.Ranking, place: Path, made_from: Mapping[str, Any]) -> Path:
+def _moved_document(moved: hero.Movement | None) -> dict[str, Any]:
+    return {} if moved is None else {"movement": moved.to_dict()}
+
+
+def _moved_charts(moved: hero.Movement | None) -> dict[str, Any]:
+    from hero_eval import charts
+
+    if moved is None or len(moved.rounds) < 2:
+        return {}
+    return {"movement": charts.movement(moved), "rank_movement": charts.rank_movement(moved)}
+
+
+def _reported(
+    result: hero.Ranking, place: Path, made_from: Mapping[str, Any], moved: hero.Movement | None = None
+) -> Path:
     from hero_eval.report.html import write_ranking
     from hero_eval.report.ranking_report import report_of_ranking
 
@@ -174,7 +203,8 @@ def _reported(result: hero.Ranking, place: Path, made_from: Mapping[str, Any]) -
             ("rounds", ", ".join(f"{model}: {name}" for model, name in made_from["rounds"].items())),
             ("history", ", ".join(made_from["history"]) or "none"),
         ]
-    return write_ranking(report_of_ranking(result, made_from=facts), place)
+    more = _moved_charts(moved)
+    return write_ranking(report_of_ranking(result, made_from=facts, more_charts=more), place)
 
 
 def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
@@ -189,17 +219,6 @@ def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
         raise wrong("E213", f"{file} cannot be written: {error.strerror}.") from error
 
 
-def chosen_values(pairs: Sequence[str] | None) -> dict[str, list[str]] | None:
-    """COLUMN=VALUE, repeated; values of one column add up."""
-    found: dict[str, list[str]] = {}
-    for pair in pairs or ():
-        column, equals, value = (part.strip() for part in pair.partition("="))
-        if not (column and equals and value):
-            raise wrong("E201", f"--where is {pair!r}. Write COLUMN=VALUE, such as category=coding")
-        found.setdefault(column, []).append(value)
-    return found or None
-
-
 def arena(
     votes: Path,
     history: Sequence[Path],
@@ -212,7 +231,7 @@ def arena(
 ) -> None:
     problems = Problems()
     problems.attempt(files.check)
-    where = problems.attempt(lambda: chosen_values(reading.where))
+    where = problems.attempt(lambda: chosen_values("--where", reading.where))
     columns = problems.attempt(lambda: mapping("--column is", reading.column or ()))
     answers = problems.attempt(lambda: mapping("--map is", split("--map", reading.map) or ()) or None)
     chosen = problems.attempt(lambda: names("--covariates", reading.covariates))
@@ -245,7 +264,7 @@ def arena_stored(
 
     problems = Problems()
     problems.attempt(files.check)
-    where = problems.attempt(lambda: chosen_values(reading.where))
+    where = problems.attempt(lambda: chosen_values("--where", reading.where))
     covariates = problems.attempt(lambda: names("--covariates", reading.covariates))
     problems.attempt(battles.check)
     for name in ("column", "map", "engine", "memory_limit"):
@@ -261,11 +280,25 @@ def arena_stored(
         options |= {"together": True} if chosen.together else {}
         recorded = make(store, asked_of("arena", entry.round, options), doing.step)
         wanted = battles.chosen(recorded.result)
+        moved = None
+        if chosen.movement:
+            from hero_eval.store.movements import movement_of_votes
+
+            how = {key: value for key, value in asked.items() if key != "reference"}  # which a round may lack
+            moved = movement_of_votes(
+                store,
+                store.log(),
+                entry,
+                how,
+                where=where,
+                covariates=covariates,
+                say=lambda text, *_: doing.say(text),
+            )
     looked = looks_finding(looks_before(store, recorded), "influence")
     if chosen.saved:
         save(store, recorded)
     made_from = dict(recorded.document["made_from"]) | {"saved": chosen.saved}
-    _show_leaderboard(recorded.result, wanted, files, as_json=as_json, made_from=made_from, looked=looked)
+    _show_leaderboard(recorded.result, wanted, files, as_json=as_json, made_from=made_from, looked=looked, moved=moved)
 
 
 def _show_leaderboard(
@@ -276,8 +309,9 @@ def _show_leaderboard(
     as_json: bool,
     made_from: Mapping[str, Any] | None = None,
     looked: hero.Finding | None = None,
+    moved: hero.Movement | None = None,
 ) -> None:
-    tail: Page = [*remarks([looked] if looked is not None else [])]
+    tail: Page = [*ranking_views.movement(moved), *remarks([looked] if looked is not None else [])]
     if files.csv is not None:
         write_csv(result.columns(), files.csv)
         tail.append(Line(f"Table: {files.csv}", whole=True))
@@ -285,11 +319,14 @@ def _show_leaderboard(
         from hero_eval.report.arena_report import report_of_leaderboard
         from hero_eval.report.html import write_ranking
 
-        place = write_ranking(report_of_leaderboard(result, made_from=_facts_of(made_from)), files.report)
+        more = _moved_charts(moved)
+        report = report_of_leaderboard(result, made_from=_facts_of(made_from), more_charts=more)
+        place = write_ranking(report, files.report)
         tail.append(Line(f"Report: {place}", whole=True))
     if as_json:
         listed = {"next_battles": [asdict(one) for one in wanted]} if wanted is not None else {}
         told = {} if looked is None else {"looks": looked.to_dict()}
+        told |= _moved_document(moved)
         show_json(result.to_dict() | listed | ({"made_from": made_from} if made_from else {}) | told)
         return
     if made_from:

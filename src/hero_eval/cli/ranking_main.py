@@ -11,6 +11,7 @@ from hero_eval.cli import shared_options as given
 from hero_eval.cli import store_options as kept
 from hero_eval.cli.option_groups import Estimating, Reading, grouped
 from hero_eval.errors import wrong
+from hero_eval.name_lists import chosen_values
 
 _PANEL = "Estimate"
 
@@ -80,6 +81,16 @@ Where = Annotated[
 ]
 
 
+Over = Annotated[
+    bool,
+    typer.Option(
+        "--movement",
+        help="Also say how the models moved over the last rounds of the store, each ranked by what was known then.",
+        rich_help_panel="The store",
+    ),
+]
+
+
 @ranking_app.command(
     rich_help_panel=_PANEL,
     epilog=(
@@ -106,6 +117,7 @@ def rank(
     model: RankedModels = None,
     since: kept.Since = None,
     before: kept.Before = None,
+    movement: Over = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
     csv: Csv = None,
@@ -116,14 +128,16 @@ def rank(
     from hero_eval.cli.inputs import Data
 
     data = Data(rounds or (), history or (), reading, positive, how.covariates, how.text)
-    asked = {"best": best, "correction": correction, "where": ranking_actions.chosen_values(where)}
+    asked = {"best": best, "correction": correction, "where": chosen_values("--where", where)}
     files = ranking_actions.Files(csv, output)
     if rounds:
+        if movement:
+            raise wrong("E204", "--movement is for rounds of the store, and files are named")
         ranking_actions.rank(data, how, asked, files, as_json=json)
     elif question is None and not model:
         raise wrong("E206", "no round is named. Give one for each model, or a question of the store: --question NAME")
     else:
-        chosen = ranking_actions.StoredModels(store, question, tuple(model or ()), since, before)
+        chosen = ranking_actions.StoredModels(store, question, tuple(model or ()), since, before, movement)
         ranking_actions.rank_stored(data, how, asked, chosen, files, as_json=json)
 
 
@@ -256,6 +270,7 @@ def arena(
     ] = False,
     since: kept.Since = None,
     before: kept.Before = None,
+    movement: Over = False,
     no_save: kept.NoSave = False,
     store: kept.StorePath = kept.DEFAULT_STORE,
     json: given.AsJson = False,
@@ -270,8 +285,9 @@ def arena(
     battles = ranking_actions.NextBattles(next_, top, pair)
     files = ranking_actions.Files(csv, output)
     if votes is not None:
-        if question is not None or round is not None or together:
-            raise wrong("E204", "--question, --round and --together are for votes of the store, and a file is named")
+        if question is not None or round is not None or together or movement:
+            what = "--question, --round, --together and --movement are"
+            raise wrong("E204", f"{what} for votes of the store, and a file is named")
         ranking_actions.arena(votes, history or [], reading, asked, battles, files, as_json=json)
     elif question is None and round is None:
         raise wrong("E206", "no votes are named. Give a file, or votes of the store: --question NAME or --round NAME")
@@ -279,5 +295,5 @@ def arena(
         from hero_eval.store.past_rounds import History
 
         past = History(since=since, before=before, rounds=tuple(str(one) for one in history or ()))
-        chosen = ranking_actions.StoredVotes(store, question, round, together, past, not no_save)
+        chosen = ranking_actions.StoredVotes(store, question, round, together, past, not no_save, movement)
         ranking_actions.arena_stored(chosen, reading, asked, battles, files, as_json=json)

@@ -13,9 +13,11 @@ from hero_eval.cli.blocks import Column, Facts, Line, Page, Table, remarks
 if TYPE_CHECKING:
     from hero_eval.targets.battles import Battle
     from hero_eval.targets.leaderboard import Leaderboard
+    from hero_eval.targets.movement import Movement
     from hero_eval.targets.ranking import Ranking
 
 AXIS = 12
+MOST_ROUNDS = 5
 MOST_PAIRS = 15
 """Rows of the table of differences; all of them are in the JSON document."""
 
@@ -165,6 +167,20 @@ def leaderboard(result: Leaderboard, battles: Sequence[Battle] | None = None) ->
     page += [] if battles is None else [_battles(battles)]
     page += [_voters(result)] if result.labeler_rows else []
     return [*page, Facts(facts), *remarks(result.findings)]
+
+
+def movement(result: Movement | None) -> Page:
+    """The rank of each model in each of the last rounds."""
+    if result is None:
+        return []
+    shown = result.rounds[-MOST_ROUNDS:]
+    places: dict[tuple[str, str], str] = {}
+    for at, place in enumerate(zip(result.table["round"], result.table["model"], strict=True)):
+        places[place] = rank_text(*(result.table[name][at] for name in ("rank", "rank_low", "rank_high")))
+    rows = [[model, *(places.get((one, model), "–") for one in shown)] for model in result.models]
+    head = [Column("rank by round", "left", cut=True), *(Column(one, "left", cut=True) for one in shown)]
+    left = [Line(f"Not ranked: {name} ({why})") for name, why in result.skipped.items()]
+    return [Table(head, rows), Line("Each round is ranked by itself, by what was known then."), *left]
 
 
 def _battles(battles: Sequence[Battle]) -> Table:

@@ -12,10 +12,12 @@ from fastapi.responses import JSONResponse
 
 from hero_eval import __version__
 from hero_eval.errors import Problem, wrong
+from hero_eval.name_lists import chosen_values
 from hero_eval.store.log import Entry
 from hero_eval.web import api_schemas as schemas
 from hero_eval.web.forms import BoundedForms, about_from
 from hero_eval.web.http_errors import error_document, problem_document, without_paths
+from hero_eval.web.leaderboard_schemas import LeaderboardOut, VoteLeaderboardOut
 from hero_eval.web.queue import Job, Order
 from hero_eval.web.security import client_of
 from hero_eval.web.service import Answer, RankingOptions, RoundOptions, Service, models_at_first, question_of
@@ -239,6 +241,9 @@ def work_out_backtest(request: Request, order: Annotated[Order, Depends(backtest
     return started(request, order)
 
 
+LEADERBOARD = LeaderboardOut | VoteLeaderboardOut
+
+
 def leaderboard_asked(
     request: Request,
     question: Question = None,
@@ -246,20 +251,27 @@ def leaderboard_asked(
     until: Annotated[datetime.date | None, Query(description="The last day whose rounds count.")] = None,
     level: Level = 0.95,
     positive: Positive = None,
+    by: Annotated[
+        Literal["rates", "votes"] | None, Query(description="What ranks; without it whichever the question has.")
+    ] = None,
+    where: Annotated[
+        list[str], Query(max_length=10, description="Only items, or votes, with COLUMN=VALUE; may be repeated.")
+    ] = [],  # noqa: B006
+    movement: Annotated[bool, Query(description="Also how the models moved over the last rounds.")] = False,
 ) -> Order:
     service = service_of(request)
     now = service.latest.now()
-    choice = RankingOptions(best, until, level, positive)
+    choice = RankingOptions(best, until, level, positive, by, chosen_values("where", where) or {}, movement)
     return service.leaderboard_order(now, needed_question(now, question), choice)
 
 
-@router.get("/leaderboard", response_model=schemas.LeaderboardOut, responses=LATER)
+@router.get("/leaderboard", response_model=LEADERBOARD, responses=LATER)
 def leaderboard(request: Request, order: Annotated[Order, Depends(leaderboard_asked)]) -> Any:
-    """The newest round of each model of a question, ranked together, if that is worked out."""
+    """The newest round of each model of a question, or its newest votes, ranked together, if that is worked out."""
     return answered(service_of(request).look(order))
 
 
-@router.post("/leaderboard", response_model=schemas.LeaderboardOut, responses=LATER)
+@router.post("/leaderboard", response_model=LEADERBOARD, responses=LATER)
 def work_out_leaderboard(request: Request, order: Annotated[Order, Depends(leaderboard_asked)]) -> Any:
     """Have the models of a question ranked."""
     return started(request, order)

@@ -350,55 +350,6 @@ class BacktestOut(ApiDocument):
     charts: dict[str, str]
 
 
-class RankedOut(ApiDocument):
-    rank: int
-    model: str
-    value: Number
-    std_error: Number
-    low: Number
-    high: Number
-    rank_low: int
-    rank_high: int
-    p_best: Number
-    group: str = Field(description="Models that share a letter are not told apart.")
-    round: str
-    date: datetime.date | None
-
-
-class RankedPairOut(ApiDocument):
-    better: str
-    worse: str
-    value: Number
-    std_error: Number
-    low: Number
-    high: Number
-    p_value: Number
-    told_apart: bool
-
-
-class LeaderboardOut(ApiDocument):
-    """Models by their rates, best first; intervals, differences and ranks hold together at the level."""
-
-    question: str
-    store_version: int
-    what: str
-    best: Literal["highest", "lowest"]
-    level: float
-    correction: str
-    method: str
-    why: str
-    answer: str
-    bounds: tuple[float, float]
-    history: list[str]
-    history_is_apart: bool
-    models: list[RankedOut]
-    differences: list[RankedPairOut]
-    groups: list[list[str]]
-    skipped: dict[str, str]
-    findings: list[FindingOut]
-    charts: dict[str, str]
-
-
 class DroppedOut(ApiDocument):
     reason: str
     count: int

@@ -39,6 +39,10 @@ def download(
     cluster: str = "",
     better: Annotated[str, Query(max_length=10)] = "",
     until: Annotated[str, Query(max_length=20)] = "",
+    by: Annotated[str, Query(max_length=10)] = "",
+    column: Annotated[str, Query(max_length=200)] = "",
+    value: Annotated[str, Query(max_length=500)] = "",
+    movement: Annotated[str, Query(max_length=1)] = "",
 ) -> Response:
     """A file of something that is shown; back to its page if it is not worked out yet."""
     service = api.service_of(request)
@@ -54,7 +58,8 @@ def download(
         order, _ = service.models_order(now, api.compared(now, question, round), baseline, choice)
         back, stem = "/models", "models"
     elif of == "leaderboard":
-        ranking = RankingOptions.written(BEST.get(better, "highest"), until, level, positive)
+        best = BEST.get(better, "highest")
+        ranking = RankingOptions.written(best, until, level, positive, by, column, value, movement)
         order = service.leaderboard_order(now, api.needed_question(now, question), ranking)
         back, stem = "/leaderboard", of
     elif of in ("labelers", "backtest"):

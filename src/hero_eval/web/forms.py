@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -53,6 +54,56 @@ class BoundedForms(APIRoute):
                 return await handle(request)  # which finds the form read
 
         return bounded
+
+
+class FormsOrJson(BoundedForms):
+    """A route whose fields may also come as one flat JSON object; the API's description offers both."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        if self.body_field is None:
+            return
+        fields = {one.alias: one for one in self.dependant.body_params}
+        needed = [name for name, one in fields.items() if one.field_info.is_required()]
+        shape: dict[str, Any] = {"type": "object", "properties": {name: {"type": "string"} for name in fields}}
+        offered = {"application/json": {"schema": shape | ({"required": needed} if needed else {})}}
+        self.openapi_extra = {**(self.openapi_extra or {}), "requestBody": {"content": offered}}
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
+
+        async def either(request: Request) -> Response:
+            if _is_json(request):
+                request._form = _flat_form(await request.body())  # where Starlette keeps a form that was read
+            return await handle(request)
+
+        return either
+
+
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").split(";")[0].strip().lower() == "application/json"
+
+
+def _flat_form(raw: bytes) -> FormData:
+    """The fields of a JSON object; E508 for what no form could hold."""
+    try:
+        said = json.loads(raw)
+    except ValueError as error:
+        raise wrong("E508", f"the body cannot be read as JSON: {error}") from error
+    if not isinstance(said, dict) or len(said) > MOST_FIELDS:
+        raise wrong("E508", f'the body is one JSON object of at most {MOST_FIELDS} fields, such as {{"expert": "ann"}}')
+    fields = {}
+    for name, value in said.items():
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise wrong("E508", f"the field {name[:60]!r} is {type(value).__name__}. It is a text or a number")
+        fields[name] = value if isinstance(value, str) else json.dumps(value)
+        if len(fields[name]) > LONGEST_FIELD:
+            raise wrong("E508", f"the field {name[:60]!r} is longer than {LONGEST_FIELD:,} characters")
+    return FormData(fields)
 
 
 def about_from(said: Mapping[str, str | None]) -> dict[str, Any]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query, Request
 
 from hero_eval.errors import HeroError, wrong
-from hero_eval.store.gold_records import read_records
+from hero_eval.store.gold_records import GoldRecord, read_records
 from hero_eval.web import gold_schemas as schemas
 from hero_eval.web.api import LATER, REFUSED, answered, job_document, service_of
 from hero_eval.web.api_schemas import JobOut
-from hero_eval.web.forms import BoundedForms
+from hero_eval.web.forms import FormsOrJson
 from hero_eval.web.gold_desk import Showing, checked_expert
 from hero_eval.web.gold_setup import item_columns, proposed_columns, queue_request
 from hero_eval.web.security import client_of
 from hero_eval.web.service import Service
 
-router = APIRouter(prefix="/api/v1/gold", responses=REFUSED, route_class=BoundedForms)
+router = APIRouter(prefix="/api/v1/gold", responses=REFUSED, route_class=FormsOrJson)
 
 EVERY = 5
 """So many answers after the last estimate the next one is made."""
@@ -80,6 +82,13 @@ def after_record(service: Service, round: str, client: str) -> None:
         _, _, newer = service.progress(round)
         if newer >= EVERY or not service.desk.status(round).left:
             service.start_progress(round, client)
+
+
+def kept(request: Request, service: Service, round: str, keep: Callable[[], GoldRecord]) -> GoldRecord:
+    """What an expert did, kept; on the page and in the API, whatever it was."""
+    made = keep()
+    after_record(service, round, client_of(request.scope))
+    return made
 
 
 @router.get("", response_model=schemas.GoldOut)
@@ -165,9 +174,8 @@ def answer(
     """Give an answer. It is in the store when this answers."""
     service = service_of(request)
     who = known_expert(service, round, expert)
-    made = service.desk.answer(round, who, id=id, item=item, gold=gold, note=note)
-    after_record(service, round, client_of(request.scope))
-    return asdict(made)
+    keep = partial(service.desk.answer, round, who, id=id, item=item, gold=gold, note=note)
+    return asdict(kept(request, service, round, keep))
 
 
 @router.post("/skip", response_model=schemas.GoldRecordOut)
@@ -183,14 +191,16 @@ def skip(
     """Skip an item, and say why; somebody else gets it."""
     service = service_of(request)
     who = known_expert(service, round, expert)
-    return asdict(service.desk.skip(round, who, id=id, item=item, reason=reason, note=note))
+    keep = partial(service.desk.skip, round, who, id=id, item=item, reason=reason, note=note)
+    return asdict(kept(request, service, round, keep))
 
 
 @router.post("/undo", response_model=schemas.GoldRecordOut)
 def undo(request: Request, round: RoundName, expert: Expert) -> Any:
     """Take back what an expert did last; the item comes again. Both stay in the store."""
     service = service_of(request)
-    return asdict(service.desk.undo(round, known_expert(service, round, expert)))
+    who = known_expert(service, round, expert)
+    return asdict(kept(request, service, round, partial(service.desk.undo, round, who)))
 
 
 @router.post("/progress", response_model=schemas.GoldOut)

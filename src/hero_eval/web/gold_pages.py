@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -14,10 +15,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from hero_eval.charts.theme import csv_text
 from hero_eval.errors import HeroError, wrong
 from hero_eval.io.values import count_of
-from hero_eval.store.gold_records import ExpertAgreement, read_records
+from hero_eval.store.gold_records import ExpertAgreement, GoldRecord, read_records
 from hero_eval.web import api
 from hero_eval.web.forms import BoundedForms, bounded_form
-from hero_eval.web.gold_api import after_record, gold_document, known_expert
+from hero_eval.web.gold_api import gold_document, kept, known_expert
 from hero_eval.web.gold_desk import REASONS, Showing, checked_expert, choices_of
 from hero_eval.web.gold_setup import item_columns, proposed_columns, queue_request
 from hero_eval.web.http_errors import error_document
@@ -53,7 +54,8 @@ def gold(request: Request, round: Annotated[str | None, Query(max_length=200)] =
     now = service.latest.now()
     if round is None:
         queues = {name: service.desk.status(name) for name in service.desk.rounds() if name in now.live}
-        rows = [row for row in reversed(now.rounds()) if row.round in queues or not is_expert(request)]
+        rows = [row for row in reversed(now.rounds()) if not row.is_votes]
+        rows = [row for row in rows if row.round in queues or not is_expert(request)]
         return page(request, "gold.html", "Give gold", "gold", rows=rows, queues=queues)
     now.log.find(round)
     if service.desk.queue(round) is None:
@@ -228,6 +230,12 @@ def _expert(request: Request, service: Service, round: str, token: str) -> str:
     return known_expert(service, round, name)
 
 
+def _next(request: Request, service: Service, round: str, keep: Callable[[], GoldRecord]) -> Response:
+    """Keep what the expert did, then show the next item."""
+    kept(request, service, round, keep)
+    return RedirectResponse(link("/gold", round=round), 303)
+
+
 @router.post("/gold/answer")
 def answer(
     request: Request,
@@ -242,9 +250,8 @@ def answer(
     service = api.service_of(request)
     name = _expert(request, service, round, form_token)
     gold = service.desk.choice(round, name, item, place)
-    service.desk.answer(round, name, id=id, item=item, gold=gold, note=note)
-    after_record(service, round, client_of(request.scope))
-    return RedirectResponse(link("/gold", round=round), 303)
+    keep = partial(service.desk.answer, round, name, id=id, item=item, gold=gold, note=note)
+    return _next(request, service, round, keep)
 
 
 @router.post("/gold/skip")
@@ -259,18 +266,15 @@ def skip(
 ) -> Response:
     service = api.service_of(request)
     name = _expert(request, service, round, form_token)
-    service.desk.skip(round, name, id=id, item=item, reason=reason, note=note)
-    after_record(service, round, client_of(request.scope))
-    return RedirectResponse(link("/gold", round=round), 303)
+    keep = partial(service.desk.skip, round, name, id=id, item=item, reason=reason, note=note)
+    return _next(request, service, round, keep)
 
 
 @router.post("/gold/undo")
 def undo(request: Request, round: Text = "", form_token: Text = "") -> Response:
     service = api.service_of(request)
     name = _expert(request, service, round, form_token)
-    service.desk.undo(round, name)
-    after_record(service, round, client_of(request.scope))
-    return RedirectResponse(link("/gold", round=round), 303)
+    return _next(request, service, round, partial(service.desk.undo, round, name))
 
 
 @router.get("/gold/image")

@@ -160,6 +160,8 @@ def round_(request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)]
     service = api.service_of(request)
     now = service.latest.now()
     name, asked = wanted.name, wanted.said
+    if now.log.find(name).is_votes:
+        return RedirectResponse(link("/leaderboard", question=now.log.find(name).question, by="votes"), 303)
     answer = service.look(wanted.order(service, now))
     said = {key: of for key, of in asked.items() if of not in ("", 0.95)}
     entry = now.log.find(name)

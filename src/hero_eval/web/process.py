@@ -29,6 +29,7 @@ WORK: Mapping[str, tuple[str, str]] = {
     "labelers": ("jobs", "labelers_over_time"),
     "backtest": ("jobs", "backtested"),
     "leaderboard": ("leaderboard_jobs", "leaderboard"),
+    "vote_leaderboard": ("leaderboard_jobs", "vote_leaderboard"),
     "course": ("jobs", "course"),
     "gold_queue": ("gold_jobs", "draw_queue"),
     "gold_progress": ("gold_jobs", "gold_progress"),

@@ -6,7 +6,7 @@ import datetime
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hero_eval.errors import HeroError, Problem, wrong
@@ -14,7 +14,8 @@ from hero_eval.estimate import check_level
 from hero_eval.findings import name_some
 from hero_eval.name_lists import names
 from hero_eval.store.log import Entry, checked_name
-from hero_eval.store.past_rounds import common_past, newest_of_models
+from hero_eval.store.past_rounds import common_past, newest_of_models, newest_votes
+from hero_eval.store.vote_rounds import vote_columns
 from hero_eval.web.gold_desk import GoldDesk
 from hero_eval.web.http_errors import failed
 from hero_eval.web.process import Limits
@@ -25,6 +26,7 @@ from hero_eval.web.snapshot import LatestSnapshot, Snapshot
 from hero_eval.web.uploads import Upload, Uploads
 
 MODELS_AT_FIRST = 6
+WAYS_TO_RANK = ("rates", "votes")
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,37 @@ class RankingOptions:
     until: datetime.date | None = None
     level: float = 0.95
     positive: str | None = None
+    by: str | None = None
+    """rates or votes; None: whichever the question has, votes if it has both and they are newer."""
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Only items, or votes, whose columns have these values."""
+    movement: bool = False
+    """Also how models moved over the last rounds."""
 
     @classmethod
-    def written(cls, best: str, until: str, level: float, positive: str) -> RankingOptions:
+    def written(
+        cls,
+        best: str,
+        until: str,
+        level: float,
+        positive: str,
+        by: str = "",
+        column: str = "",
+        value: str = "",
+        movement: str = "",
+    ) -> RankingOptions:
         """From the fields of a page's form, where nothing is an empty text."""
         try:
             day = datetime.date.fromisoformat(until.strip()) if until.strip() else None
         except ValueError:
             raise wrong("E201", f"until is {until!r}. Write a day such as 2026-11-16") from None
-        return cls(best, day, level, positive or None)
+        where = {column.strip(): [value.strip()]} if column.strip() and value.strip() else {}
+        return cls(best, day, level, positive or None, by or None, where, bool(movement))
+
+    def extra(self) -> dict[str, Any]:
+        """What was asked for besides the default, so that the default stays one question."""
+        said = {"where": {key: list(of) for key, of in self.where.items()}, "movement": self.movement}
+        return {key: value for key, value in said.items() if value}
 
 
 @dataclass(frozen=True)
@@ -195,6 +219,8 @@ class Service:
 
     def round_order(self, now: Snapshot, name: str, choice: RoundOptions) -> Order:
         entry = now.log.find(name)
+        if entry.is_votes:
+            raise wrong("E529", f"round {name!r} holds side-by-side votes. See the leaderboard of {entry.question}")
         options = choice.options()
         arguments = {"name": name, "options": options}
         behind = [entry, *now.history(name)]
@@ -235,6 +261,8 @@ class Service:
         return self._order("backtest", f"Backtest of {question}", now, now.rounds(question), arguments)
 
     def leaderboard_order(self, now: Snapshot, question: str, choice: RankingOptions) -> Order:
+        if ranked_by(now, question, choice) == "votes":
+            return self._votes_order(now, question, choice)
         rows, skipped = ranked_rounds(now, question, choice.until)
         if len(rows) < 2:
             known = name_some([str(row.model) for row in rows], 12) or "none"
@@ -248,8 +276,18 @@ class Service:
             "best": choice.best,
             "level": check_level(choice.level),
             "positive": choice.positive,
+            **choice.extra(),
         }
+        if choice.movement:
+            behind = [row for row in now.rounds(question) if not row.is_votes]
         return self._order("leaderboard", f"Leaderboard of {question}", now, behind, arguments)
+
+    def _votes_order(self, now: Snapshot, question: str, choice: RankingOptions) -> Order:
+        current = newest_votes(now.log, question, until=choice.until)
+        behind = [current, *now.history(current.round)]
+        level = check_level(choice.level)
+        arguments = {"question": question, "round": current.round, "level": level, **choice.extra()}
+        return self._order("vote_leaderboard", f"Leaderboard of {question}", now, behind, arguments)
 
     def course_order(self, now: Snapshot, question: str) -> Order | None:
         """Recorded numbers drawn over rounds; None if there are fewer than three of one kind."""
@@ -288,7 +326,8 @@ class Service:
     def draw_order(self, round: str, asked: Mapping[str, Any], expert: str | None) -> Order:
         """A new queue for a round; the next one is other work though it may be asked for in the same words."""
         now = self.latest.now()
-        now.log.find(round)
+        if now.log.find(round).is_votes:
+            raise wrong("E529", f"round {round!r} holds votes. Add their gold as a table: hero add --gold")
         queue = self.desk.queue(round)
         arguments = {"round": round, "asked": dict(asked), "expert": expert, "number": self.desk.n_queues(round)}
         behind = (None if queue is None else queue.queue,)
@@ -327,14 +366,32 @@ def question_of(now: Snapshot, asked: str | None) -> str | None:
     return asked or (now.questions[0] if now.questions else None)
 
 
+def ranked_by(now: Snapshot, question: str, choice: RankingOptions) -> str:
+    """Whether models are ranked by rates or by votes; E201 for a word that is neither."""
+    if choice.by is not None:
+        if choice.by not in WAYS_TO_RANK:
+            raise wrong("E201", f"by is {choice.by!r}. Known: {', '.join(map(repr, WAYS_TO_RANK))}")
+        return choice.by
+    rows = now.rounds(question)
+    return "votes" if rows and rows[-1].is_votes else "rates"
+
+
+def columns_to_choose_by(now: Snapshot, question: str, by: str) -> list[str]:
+    """The columns of items, or of votes, of the question's rounds."""
+    rows = [row for row in now.rounds(question) if row.is_votes == (by == "votes")]
+    return list(dict.fromkeys(name for row in reversed(rows) for name in vote_columns(row)))[:60]
+
+
 def ranked_rounds(now: Snapshot, question: str, until: datetime.date | None) -> tuple[list[Entry], dict[str, str]]:
     """The newest round of each model up to a day, and the rounds that no leaderboard can place, with why."""
+    if all(row.is_votes for row in now.rounds(question)):
+        return [], {}
     rows = newest_of_models(now.log, question, until=until)
     skipped = {}
     for row in now.rounds(question):
-        if until is not None and row.date is None:
+        if until is not None and row.date is None and not row.is_votes:
             skipped[row.round] = "it has no date"
-        elif row.model is None and (until is None or row.date is None or row.date <= until):
+        elif not row.is_votes and row.model is None and (until is None or row.date is None or row.date <= until):
             skipped[row.round] = "nobody said of which model it is"
     return rows, skipped
 
@@ -343,6 +400,8 @@ def models_at_first(now: Snapshot, question: str) -> list[Entry]:
     """The latest round of each model, the newest models, oldest first."""
     latest: dict[str, Entry] = {}
     for row in now.rounds(question):
+        if row.is_votes:
+            continue
         key = f"model {row.model}" if row.model else f"round {row.round}"
         latest.pop(key, None)
         latest[key] = row
