@@ -385,3 +385,47 @@ def test_merging_says_what_is_new_and_what_changed(tmp_path: Path) -> None:
     assert code == 0, told
     assert "0 new items, 0 labels, 3 gold; 3 items changed" in " ".join(told.split())
     assert "F134" not in told
+
+
+@pytest.mark.slow
+def test_stored_rounds_take_groups_shrinkage_and_by(tmp_path: Path) -> None:
+    """What a remedy names works for files and for the store, and is made again as it was."""
+    pytest.importorskip("deltalake")
+    store, place = tmp_path / "store", tmp_path
+    rng = np.random.default_rng(4)
+    for seed, name in ((1, "2026-04"), (2, "2026-05")):
+        lines = write_wide(place / f"{name}.csv", seed, n_items=120).read_text(encoding="utf-8").split("\n")
+        more = [
+            f"{line},{int(rng.random() < 0.4)},{'de' if rng.random() < 0.5 else 'en'}" for line in lines[1:] if line
+        ]
+        (place / f"{name}.csv").write_text("\n".join([lines[0] + ",flagged,lang", *more]) + "\n", encoding="utf-8")
+    (place / "groups.csv").write_text("labeler,group\ngpt,judge\nclaude,judge\nhuman,person\n", encoding="utf-8")
+    assert run("init", "--store", store)[0] == 0
+    for name in ("2026-04", "2026-05"):
+        code, told = run("add", place / f"{name}.csv", "--round", name, "--store", store)
+        assert code == 0, told
+    asked = ["--round", "2026-05", "--store", store, "--json"]
+    files = [place / "2026-05.csv", "--history", place / "2026-04.csv", "--json"]
+    for command in (
+        ["estimate", "--groups", place / "groups.csv"],
+        ["estimate", "--shrinkage", "3", "--method", "hero1"],
+        ["moderation", "--flag", "flagged", "--by", "lang"],
+    ):
+        code, told = run(*command, *asked)
+        assert code == 0, told
+        stored = json.loads(told)
+        code, told = run(*command, *files)
+        assert code == 0, told
+        from_files = json.loads(told)
+        if "groups" in from_files:
+            stored, from_files = (one["groups"]["de"]["recall"] for one in (stored, from_files))
+        assert stored["value"] == pytest.approx(from_files["value"])
+        assert stored["interval"]["low"] == pytest.approx(from_files["interval"]["low"])
+    code, told = run(*command, *asked[:-1])
+    assert "hero reproduce" in told
+    made = told.split("hero reproduce")[1].split()[0]
+    code, again = run("reproduce", made, "--store", store)
+    assert code == 0, again
+    assert json.loads(again)["by"] == "lang"
+    code, listed = run("show", "2026-05", "--store", store)
+    assert (code, "moderation" in listed) == (0, True), listed
