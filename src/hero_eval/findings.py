@@ -47,6 +47,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F131": ("warning", "labelers are called like experts, and there is no gold"),
     "F132": ("note", "answers that were named, and that nobody gave"),
     "F133": ("note", "cells that hold no answer count as not given"),
+    "F135": ("note", "numbers with a decimal comma or a percent sign were read as numbers"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

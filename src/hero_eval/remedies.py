@@ -148,6 +148,7 @@ FINDINGS: Mapping[str, str] = {
     "F131": "If what they say is right, take it for gold: `expert=`, `--expert NAME`; else nothing.",
     "F132": "Check the spelling of what `--missing` or `--map` (`missing=`, `map=`) name; or leave it out.",
     "F133": "Nothing; if it is an answer, name all answers: `classes=[...]`, `--classes`.",
+    "F135": "Nothing; if they are no numbers, write them otherwise.",
     "F134": "Nothing, if they belong to the same round. Else take it out (`hero remove`), and add "
     "the two under names of their own: `--round`.",
     "F201": "Instruct these labelers, or stop paying for them.",

@@ -385,3 +385,94 @@ def test_merging_says_what_is_new_and_what_changed(tmp_path: Path) -> None:
     assert code == 0, told
     assert "0 new items, 0 labels, 3 gold; 3 items changed" in " ".join(told.split())
     assert "F134" not in told
+
+
+@pytest.mark.slow
+def test_stored_rounds_take_groups_shrinkage_and_by(tmp_path: Path) -> None:
+    """What a remedy names works for files and for the store, and is made again as it was."""
+    pytest.importorskip("deltalake")
+    store, place = tmp_path / "store", tmp_path
+    rng = np.random.default_rng(4)
+    for seed, name in ((1, "2026-04"), (2, "2026-05")):
+        lines = write_wide(place / f"{name}.csv", seed, n_items=120).read_text(encoding="utf-8").split("\n")
+        more = [
+            f"{line},{int(rng.random() < 0.4)},{'de' if rng.random() < 0.5 else 'en'}" for line in lines[1:] if line
+        ]
+        (place / f"{name}.csv").write_text("\n".join([lines[0] + ",flagged,lang", *more]) + "\n", encoding="utf-8")
+    (place / "groups.csv").write_text("labeler,group\ngpt,judge\nclaude,judge\nhuman,person\n", encoding="utf-8")
+    assert run("init", "--store", store)[0] == 0
+    for name in ("2026-04", "2026-05"):
+        code, told = run("add", place / f"{name}.csv", "--round", name, "--store", store)
+        assert code == 0, told
+    asked = ["--round", "2026-05", "--store", store, "--json"]
+    files = [place / "2026-05.csv", "--history", place / "2026-04.csv", "--json"]
+    for command in (
+        ["estimate", "--groups", place / "groups.csv"],
+        ["estimate", "--shrinkage", "3", "--method", "hero1"],
+        ["moderation", "--flag", "flagged", "--by", "lang"],
+    ):
+        code, told = run(*command, *asked)
+        assert code == 0, told
+        stored = json.loads(told)
+        code, told = run(*command, *files)
+        assert code == 0, told
+        from_files = json.loads(told)
+        if "groups" in from_files:
+            stored, from_files = (one["groups"]["de"]["recall"] for one in (stored, from_files))
+        assert stored["value"] == pytest.approx(from_files["value"])
+        assert stored["interval"]["low"] == pytest.approx(from_files["interval"]["low"])
+    code, told = run(*command, *asked[:-1])
+    assert "hero reproduce" in told
+    made = told.split("hero reproduce")[1].split()[0]
+    code, again = run("reproduce", made, "--store", store)
+    assert code == 0, again
+    assert json.loads(again)["by"] == "lang"
+    code, listed = run("show", "2026-05", "--store", store)
+    assert (code, "moderation" in listed) == (0, True), listed
+
+
+def test_files_as_office_programs_write_them(tmp_path: Path) -> None:
+    """Semicolons, decimal commas, percent signs, a byte order mark, Windows newlines, spaces around answers."""
+    rng = np.random.default_rng(7)
+    good = rng.random(90) < 0.6
+    share = np.clip(0.2 + 0.6 * good[:, None] + rng.normal(0, 0.15, (90, 2)), 0, 1).round(2)
+    told = ["" if row >= 30 else "Yes" if one else "no " for row, one in enumerate(good)]
+    plain = [f"q{row},{a:.2f},{b:.2f},{told[row]}" for row, (a, b) in enumerate(share)]
+    euro = [f"q{row};{a:.2f};{b:.2f};{told[row]}".replace(".", ",") for row, (a, b) in enumerate(share)]
+    signs = [f"q{row},{100 * a:.0f}%,{100 * b:.0f} %,{told[row]}" for row, (a, b) in enumerate(share)]
+    values = {}
+    for name, rows in (("plain", plain), ("euro", euro), ("signs", signs)):
+        by = ";" if name == "euro" else ","
+        text = "\r\n".join([by.join(("id", "ann", "bob", "expert")), *rows]) + "\r\n"
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+        read = hero.read_round(path)
+        assert (read.labelers, read.n_gold, read.values) == (("ann", "bob"), 30, ("0", "1"))
+        assert ("F135" in [one.code for one in read.notes]) == (name != "plain")
+        values[name] = hero.estimate_rate(read).value
+    assert values["euro"] == values["signs"] == pytest.approx(values["plain"])
+
+
+def test_rows_that_were_written_twice_are_no_more_items(tmp_path: Path) -> None:
+    """Without unique ids rows would be numbered, and count twice."""
+    lines = (
+        write_wide(tmp_path / "may.csv", 1, n_items=90).read_text(encoding="utf-8").replace("item", "id").split("\n")
+    )
+    path = tmp_path / "twice.csv"
+    path.write_text("\n".join([*lines[:-1], *lines[1:4]]) + "\n", encoding="utf-8")
+    assert hero.read_round(path).n_items == 90
+    slip = lines[1].replace("may-0,", "may-1,")
+    slip = ",".join([slip.split(",")[0], *("10"[int(one)] for one in lines[2].split(",")[1:4]), ""])
+    path.write_text("\n".join([lines[0], *lines[2:-1], slip]) + "\n", encoding="utf-8")
+    with pytest.raises(hero.InputError, match=r"E108 .*'may-1'"):
+        hero.read_round(path)
+
+
+def test_of_two_words_both_may_be_positive(tmp_path: Path) -> None:
+    """An example that names one of them is followed, right or wrong."""
+    rows = [f"{row},{('PASS', 'fail')[row % 2]},{('PASS', 'fail')[row % 3 == 0]}" for row in range(30)]
+    path = tmp_path / "words.csv"
+    path.write_text("\n".join(["id,gpt,claude", *rows]) + "\n", encoding="utf-8")
+    code, told = run("estimate", path)
+    assert (code, "E203" in told) == (2, True), told
+    assert "--positive PASS or --positive fail" in " ".join(told.split())

@@ -275,8 +275,8 @@ def moderation(
     gate = gated.gate()
     actions.check_quantity(gate_on, gate)
     if (name := stored.named(current, round)) is not None:
-        recorded.refuse_by(by)
-        recorded.estimate("moderation", name, stored, data, how, gate, as_json=json, gate_on=gate_on, flag=flag)
+        extra = {"flag": flag, "by": by}
+        recorded.estimate("moderation", name, stored, data, how, gate, as_json=json, gate_on=gate_on, **extra)
     else:
         actions.moderation(data, how, gate, gate_on, as_json=json)
 

@@ -14,6 +14,7 @@ from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.name_lists import names, split
+from hero_eval.targets.moderation_groups import GroupedModeration
 
 if TYPE_CHECKING:
     from hero_eval.cli.inputs import Rounds
@@ -93,9 +94,6 @@ def ask_store(
     if data.reading.column:
         raise wrong("E204", "--column has no effect on a round of the store, whose columns have our names already.")
     _refuse_reading(data)
-    for name, value in (("--groups", how.groups), ("--shrinkage", how.shrinkage)):
-        if value is not None:
-            raise wrong("E204", f"{name} is for rounds in files; estimates of the store are recorded without it.")
     options = how.arguments() | {
         "classes": split("--classes", data.reading.classes),
         "positive": names("--positive", data.positive),
@@ -104,6 +102,7 @@ def ask_store(
         "history": stored.history(tuple(map(str, data.history))),
         "other": other,
         **({} if data.at_least is None else {"at_least": data.at_least}),
+        **({} if how.shrinkage is None else {"shrinkage": how.shrinkage}),
         **extra,
     }
     if command == "compare" and other is None:
@@ -160,21 +159,19 @@ def page_of(recorded: Recorded) -> Page:
         return views.family(result)
     if isinstance(result, hero.Moderation):
         return views.moderation(result)
+    if isinstance(result, GroupedModeration):
+        return views.moderation_family(result)
     if isinstance(result, hero.Comparison):
         return views.methods_of_round(result)
     return views.difference(result, asked.round, asked.other) if asked.other else views.estimate(result)
-
-
-def refuse_by(by: str | None) -> None:
-    """E204 for groups of a question that the store records whole."""
-    if by is not None:
-        raise wrong("E204", "--by is for rounds in files; moderation of a round of the store is recorded whole.")
 
 
 def _numbers(result: Any, gate_on: str) -> list[hero.Estimate]:
     """The numbers that a gate looks at."""
     if isinstance(result, hero.Moderation):
         return [result[gate_on]]
+    if isinstance(result, GroupedModeration):
+        return [one[gate_on] for one in result.values()]
     if isinstance(result, hero.GroupedEstimates):
         return list(result.values())
     return [result] if isinstance(result, hero.Estimate) else []

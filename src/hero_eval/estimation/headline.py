@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -214,6 +215,7 @@ def _second_of_two(classes: tuple[str, ...], rounds: Sequence[Round]) -> str:
     first, second = classes
     message = (
         f"of the classes {first!r} and {second!r} none is named positive. "
-        f"Name it: positive={second!r} (command: --positive {second})"
+        f"Name the one whose rate is asked for: positive={first!r} or positive={second!r} (command: --positive "
+        f"{shlex.quote(first)} or --positive {shlex.quote(second)})"
     )
     raise wrong("E203", message)

@@ -9,12 +9,14 @@ import io
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from hero_eval.errors import HeroError, InputError, Problem, wrong
 from hero_eval.io.excel import EXCEL, excel_table, sheet_names
 from hero_eval.io.json_tables import JSON_TABLES, json_table
+from hero_eval.io.number_spellings import plain_numbers, spelling_notes
 from hero_eval.io.tables import TABLES, InputTable, InputTables, gather, without_index
 from hero_eval.io.values import listed, nearest
 
@@ -137,7 +139,8 @@ def read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> Inp
         except HeroError as error:
             problems += error.problems
             broken.add(table)
-    return gather(sources, broken, problems)
+    notes = spelling_notes([one.table for one in sources.values()])
+    return replace(gather(sources, broken, problems), notes=notes)
 
 
 def _as_input(file: Path, table: Any) -> InputTable:
@@ -321,7 +324,7 @@ def _read_text(file: Path, ending: str) -> Any:
     delimiter, header = _read_header(file, "\t" if ending.startswith(".tsv") else None)
     _named_once(file, header)
     try:
-        return pacsv.read_csv(
+        read = pacsv.read_csv(
             file,
             # with threads, but only one of them, pyarrow may wait forever for a packed file that ends too early
             read_options=pacsv.ReadOptions(use_threads=pa.cpu_count() > 1),
@@ -333,6 +336,7 @@ def _read_text(file: Path, ending: str) -> Any:
     except pa.ArrowInvalid as error:
         _check_encoding(file)
         raise error
+    return plain_numbers(read, delimiter)
 
 
 def _read_header(file: Path, delimiter: str | None) -> tuple[str, list[str]]:

@@ -179,14 +179,22 @@ def _item_column(table: Any, asked: Asked) -> str | None:
         return "item"
     lowered = {_plain_name(one): one for one in reversed(header)}
     for synonym in SYNONYMS["item"]:
-        if synonym in lowered and _names_rows(table[lowered[synonym]]):
+        if synonym in lowered and _names_rows(table[lowered[synonym]], nearly=synonym in _SURE_IDS):
             return lowered[synonym]
     return None
 
 
-def _names_rows(column: Any) -> bool:
+_SURE_IDS = ("id", "item_id", "task_id", "example_id")
+"""Names of ids, which a slip repeats; a prompt may have several answers, each an item."""
+NEARLY = 0.9
+
+
+def _names_rows(column: Any, *, nearly: bool) -> bool:
+    """Whether no two rows have one id; or hardly any, where rows were most likely written twice."""
     coded = encode_ids(column)
-    return coded.complete and len(coded.texts) == len(column)
+    if not coded.complete:
+        return False
+    return len(coded.texts) == len(column) or (nearly and len(coded.texts) >= NEARLY * len(column))
 
 
 def _plain_name(name: str) -> str:

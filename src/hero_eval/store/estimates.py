@@ -22,6 +22,7 @@ from hero_eval.store.past_rounds import History, common_past
 from hero_eval.store.reading import ReadableStore, refuse_old_version
 from hero_eval.store.receipts import hand_out, receipts
 from hero_eval.store.schemas import schema
+from hero_eval.targets.moderation_groups import moderation_by
 
 COMMANDS = ("estimate", "compare", "winrate", "moderation", "arena")
 
@@ -36,6 +37,7 @@ class StoredOptions(RateOptions, total=False):
     other: str | None
     classes: Sequence[str] | None
     by: str | None
+    shrinkage: float | None
     flag: str
     ties: str
     a: str | None
@@ -83,7 +85,7 @@ class Recorded:
     question: str
     history: tuple[str, ...]
     result: Any
-    """An `Estimate`, `GroupedEstimates`, `Comparison`, `Moderation` or `Leaderboard`."""
+    """An `Estimate`, `GroupedEstimates`, `Comparison`, `Moderation`, `GroupedModeration` or `Leaderboard`."""
     document: Mapping[str, Any]
     text: str
     undated: tuple[str, ...] = ()
@@ -193,14 +195,17 @@ def _answer(
         return then.read(entry, positive=of, classes=classes)
 
     here = read(current, None if several else single)
-    history = then.read_all(past, classes=classes) or None
+    history: Any = then.read_all(past, classes=classes) or None
+    shrinkage = options.pop("shrinkage", None)
+    if shrinkage is not None and history is not None:
+        history = hero.fit_reliability(history, shrinkage=shrinkage, progress=progress)
     if several:
         options["positive"] = list(positive or ())
     options["progress"] = progress
     targets: dict[str, Callable[..., Any]] = {
         "estimate": hero.estimate_rate,
         "winrate": hero.estimate_win_rate,
-        "moderation": hero.estimate_moderation,
+        "moderation": hero.estimate_moderation if "by" not in options else moderation_by,
         "compare": hero.compare_methods,
     }
     if asked.other is not None:

@@ -59,7 +59,7 @@ def service_of(request: Request) -> Service:
 
 
 def job_document(job: Job) -> dict[str, Any]:
-    fields = ("id", "kind", "title", "state", "told", "done", "total", "ahead", "seconds")
+    fields = ("id", "kind", "title", "state", "told", "done", "total", "ahead", "seconds", "left")
     error = error_document(job.problems) if job.problems else None
     return {name: getattr(job, name) for name in fields} | {"error": error}
 

@@ -39,6 +39,7 @@ class JobOut(ApiDocument):
     total: int
     ahead: int = Field(description="Pieces of work that come first.")
     seconds: float = Field(description="How long it has been in its state.")
+    left: float | None = Field(None, description="About how many seconds are left, where something tells.")
     error: ErrorOut | None = None
 
 

@@ -55,6 +55,8 @@ STATES = ("waiting", "running", "done", "failed")
 READING = ("preview", "add")
 """Kinds of work that read what somebody sent."""
 
+PATIENCE = 2.0
+"""Seconds before anybody asks how long it takes."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 log = logging.getLogger("hero_eval.web")
 
@@ -77,6 +79,8 @@ class Job:
     client: str = field(default="", compare=False)
     since: float = field(default=0.0, compare=False)
     """When it came into its state."""
+    usual: float = field(default=0.0, compare=False)
+    """How many seconds the last work of its kind took; 0 if there was none."""
 
     @property
     def is_over(self) -> bool:
@@ -90,6 +94,19 @@ class Job:
     def seconds(self) -> float:
         """How long it has been in its state."""
         return round(time.monotonic() - self.since, 1)
+
+    @property
+    def left(self) -> float | None:
+        """About how many seconds are left: by the steps that are done, else by what such work took the last time.
+
+        None where nothing tells, and for work that has hardly begun.
+        """
+        spent = time.monotonic() - self.since
+        if self.state != "running" or spent < PATIENCE:
+            return None
+        if self.total and self.done:
+            return round(spent * max(self.total - self.done, 0) / self.done, 1)
+        return round(self.usual - spent, 1) if self.usual > spent else None
 
 
 @dataclass(frozen=True)
@@ -158,6 +175,7 @@ class JobQueue:
         when_done: Callable[[Order], None] = lambda _: None,
     ) -> None:
         self._lock = threading.Lock()
+        self._usual: dict[str, float] = {}
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._orders: dict[str, Order] = {}
         """Those that are not over."""
@@ -300,12 +318,16 @@ class JobQueue:
             if order is None:
                 process.end()
                 continue
-            self._change(order.id, state="running", told="Starting", since=time.monotonic())
+            started = time.monotonic()
+            usual = self._usual.get(order.kind, 0.0)
+            self._change(order.id, state="running", told="Starting", since=started, usual=usual)
             try:
                 kind, found = process.do(order, self._change, lambda id: id in self._stopping)
             except Exception:
                 log.exception("work %s", order.kind)
                 kind, found = "broken", "the server"
+            if kind == "done":
+                self._usual[order.kind] = time.monotonic() - started
             self._finish(order, kind, found)
         process.end()
 

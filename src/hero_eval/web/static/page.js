@@ -3,6 +3,11 @@
 // Work in progress: ask how far it is, and show the page anew when it is over.
 const PAUSE = 700;
 
+function duration(seconds) {
+  if (seconds < 60) return `${Math.max(Math.ceil(seconds), 1)} s`;
+  return seconds < 3600 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}
+
 function watch(section) {
   const bar = section.querySelector("progress");
   const told = section.querySelector(".told");
@@ -14,7 +19,8 @@ function watch(section) {
       const job = await answer.json();
       wrong = 0;
       if (job.state === "done" || job.state === "failed") return location.reload();
-      if (told.textContent !== job.told) told.textContent = job.told;
+      const words = job.left === null ? job.told : `${job.told}; about ${duration(job.left)} left`;
+      if (told.textContent !== words) told.textContent = words;
       if (job.total) {
         bar.max = job.total;
         bar.value = job.done;
