@@ -119,6 +119,7 @@ def test_an_expert_among_the_labelers_does_not_go_unnoticed(tmp_path: Path, who:
     assert [one.code for one in told.notes] == ["F130"]
 
 
+@pytest.mark.slow
 def test_every_reading_command_takes_an_expert(tmp_path: Path) -> None:
     path, past = write_long(tmp_path / "may.csv", 1), write_long(tmp_path / "april.csv", 2)
     code, told = run("estimate", path, "--history", past, "--expert", "expert", "--json")
@@ -153,6 +154,7 @@ def test_experts_beside_gold_and_in_wide_tables(tmp_path: Path) -> None:
     assert {one.code for one in read.notes} == {"F102", "F122", "F130", "F803"}
 
 
+@pytest.mark.slow
 def test_options_that_do_nothing_are_not_silent(tmp_path: Path) -> None:
     """A typo in them would change nothing, and nobody would know."""
     path, past = write_wide(tmp_path / "may.csv", 1, n_items=90), write_wide(tmp_path / "april.csv", 2, n_items=90)
@@ -174,6 +176,7 @@ def test_options_that_do_nothing_are_not_silent(tmp_path: Path) -> None:
         assert (code, "E204" in told) == (2, True), told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", ["oops", "2", "maybe not"])
 def test_one_bad_cell_takes_no_judge_away(tmp_path: Path, bad: str) -> None:
     """The column would be one about the items, and the answer rest on the other judges."""
@@ -261,6 +264,7 @@ def test_several_criteria_are_never_one_question(tmp_path: Path) -> None:
     assert (long.labelers, long.n_gold) == (("claude", "gpt"), 30)
 
 
+@pytest.mark.slow
 def test_what_the_data_do_not_tell_ends_with_three(tmp_path: Path) -> None:
     """A script would take a page without a number for an answer."""
     rng = np.random.default_rng(1)
@@ -303,6 +307,7 @@ def test_a_history_on_another_scale_is_refused(tmp_path: Path, pair: tuple[str, 
     assert "from 1 to 5" in " ".join(told.split())
 
 
+@pytest.mark.slow
 def test_the_same_scale_is_not_refused(tmp_path: Path) -> None:
     """A model whose grades are low is on the same scale still."""
     past = write_ratings(tmp_path / "april.csv", "grades", seed=2)
@@ -314,6 +319,7 @@ def test_the_same_scale_is_not_refused(tmp_path: Path) -> None:
     assert code == 0, told
 
 
+@pytest.mark.slow
 def test_a_named_gold_column_may_be_in_past_rounds_alone(tmp_path: Path) -> None:
     """A round that is new has no gold yet."""
     past = write_wide(tmp_path / "april.csv", 2)
@@ -333,6 +339,7 @@ def test_a_named_gold_column_may_be_in_past_rounds_alone(tmp_path: Path) -> None
     assert "'human'" in told
 
 
+@pytest.mark.slow
 def test_a_plan_before_data_ignores_nothing(tmp_path: Path) -> None:
     past = write_wide(tmp_path / "april.csv", 2, n_items=60)
     planned = ["plan", "--items", "500", "--labelers", "5", "--gold", "50"]
@@ -343,6 +350,7 @@ def test_a_plan_before_data_ignores_nothing(tmp_path: Path) -> None:
     assert run(*planned)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_width_says_whose_it_is(tmp_path: Path) -> None:
     """Without history `hero estimate` takes another method than the one that tells labelers apart."""
     current = write_wide(tmp_path / "may.csv", 1, n_items=90)
@@ -431,6 +439,7 @@ def test_stored_rounds_take_groups_shrinkage_and_by(tmp_path: Path) -> None:
     assert (code, "moderation" in listed) == (0, True), listed
 
 
+@pytest.mark.slow
 def test_files_as_office_programs_write_them(tmp_path: Path) -> None:
     """Semicolons, decimal commas, percent signs, a byte order mark, Windows newlines, spaces around answers."""
     rng = np.random.default_rng(7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,3 +171,27 @@ def test_a_folder_of_parts_is_a_table(tmp_path: Path) -> None:
     frame[30:].to_parquet(tmp_path / "may" / "part-0001.parquet")
     (tmp_path / "may" / "_SUCCESS").touch()
     assert hero.read_round(tmp_path / "may").holds_same_as(hero.Round(frame))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # what the server's packages warn of is theirs
+def test_google_storage_on_a_local_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gs:// by its own package, against an emulator of the service on this machine."""
+    gcsfs = pytest.importorskip("gcsfs")
+    emulator = pytest.importorskip("gcp_storage_emulator.server")
+    server = emulator.create_server("127.0.0.1", 0, in_memory=True, default_bucket="evals")
+    server.start()
+    try:
+        while server._api._httpd is None:  # its thread makes it
+            time.sleep(0.01)
+        port = server._api._httpd.server_port
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
+        gcsfs.GCSFileSystem.clear_instance_cache()
+        frame = wide(30)
+        store = gcsfs.GCSFileSystem(token="anon")
+        store.pipe("evals/may.csv", frame.to_csv(index=False).encode())
+        assert hero.read_round("gs://evals/may.csv").holds_same_as(hero.Round(frame))
+        assert code("gs://evals/nowhere.csv") == "E101"
+    finally:
+        server.stop()
+        gcsfs.GCSFileSystem.clear_instance_cache()

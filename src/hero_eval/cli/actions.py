@@ -136,10 +136,10 @@ def check_quantity(name: str, gate: Gate) -> None:
     """E201 for a quantity of a moderation that there is not, E204 for one that no gate looks at."""
     from hero_eval.targets.moderation import QUANTITIES
 
-    if name != QUANTITIES[0] and not gate.is_asked:
-        raise wrong("E204", f"--gate-on {name} has no effect without a gate: give --fail-below or --fail-above")
     if name not in QUANTITIES:
         raise wrong("E201", f"--gate-on is {name!r}. Known: {', '.join(QUANTITIES)}")
+    if name != QUANTITIES[0] and not gate.is_asked:
+        raise wrong("E204", f"--gate-on {name} has no effect without a gate: give --fail-below or --fail-above")
 
 
 def moderation(data: Data, how: Estimating, gate: Gate, gate_on: str, *, as_json: bool) -> None:
