@@ -2,6 +2,7 @@
 
     HERO_DATA=... python benchmarks/scores.py [--draws 10] [--settings SC PQ]
     python benchmarks/scores.py --simulate [--draws 100] [--correlations 0 .5] [--gold .05 .10] [--drifts 0 .3]
+    python benchmarks/scores.py --cover [--draws 100] [--correlations 0 .5] [--gold .05 .10] [--drifts 0 .3]
     python benchmarks/scores.py --ideal [--draws 100] [--correlations 0 .5] [--gold .05 .10]
 
 Real rounds: imagenhub's judges give 0 to 10. Every round in turn is current with its gold hidden, the past rounds of
@@ -70,6 +71,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--ideal", action="store_true")
+    parser.add_argument(
+        "--cover", action="store_true", help="as --simulate, from scores alone: more draws in less time"
+    )
     parser.add_argument("--draws", type=int)
     parser.add_argument("--settings", nargs="+", default=["SC", "PQ"])
     parser.add_argument("--correlations", type=float, nargs="+", default=[0.0, 0.5])
@@ -78,6 +82,8 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.simulate:
         simulation(asked.draws or 100, asked.correlations, asked.gold, asked.drifts)
+    elif asked.cover:
+        covers(asked.draws or 100, asked.correlations, asked.gold, asked.drifts)
     elif asked.ideal:
         ideal(asked.draws or 100, asked.correlations, asked.gold)
     else:
@@ -193,6 +199,22 @@ def simulation(draws: int, correlations: Sequence[float], golds: Sequence[float]
             f"{rmse[1:].min():.4f}, ratio {ratio:.3f} ± {error:.3f}; covers {cover.mean():.3f} ± "
             f"{np.sqrt(0.95 * 0.05 / draws):.3f}; with a judge of noise the estimate moves by {np.nanmean(noise):.2f} "
             f"standard errors, with another scale by {np.nanmax(distorted):.3f} at most",
+            flush=True,
+        )
+
+
+def covers(draws: int, correlations: Sequence[float], golds: Sequence[float], drifts: Sequence[float]) -> None:
+    for drift, correlation, rate in product(drifts, correlations, golds):
+        found = []
+        for draw in range(draws):
+            world = draw_world(np.random.default_rng([SEED, draw]), correlation, rate, drift)
+            estimate = ask(world, world.scores)
+            found.append(Answer(float(world.truth[-1].mean()), estimate.value, *estimate.interval()).measures)
+        errors, covered, width, score = np.array(found).T
+        print(
+            f"drift {drift}, correlation {correlation}, gold {rate}, {draws} draws: RMSE "
+            f"{np.sqrt((errors**2).mean()):.4f}, covers {covered.mean():.3f} ± {np.sqrt(0.95 * 0.05 / draws):.3f}, "
+            f"width {width.mean():.3f}, score {score.mean():.3f}",
             flush=True,
         )
 

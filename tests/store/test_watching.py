@@ -62,7 +62,7 @@ def test_a_store_is_watched(tmp_path: Any) -> None:
     assert result.exit_code == 4
     assert "v1 changed from r1 to r2" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert "E201 --question is 'x'" in refused("watch", "--store", place, "--question", "x")
+    assert "E201 question is 'x'" in refused("watch", "--store", place, "--question", "x")
 
 
 @pytest.mark.slow
