@@ -8,7 +8,7 @@ import pandas as pd
 MODELS = np.array(["v", "w", "x", "y"])
 
 
-def make_votes(seed: int, n: int = 400, gold: float = 0.3, start: int = 0) -> pd.DataFrame:
+def make_votes(seed: int, n: int = 240, gold: float = 0.3, start: int = 0) -> pd.DataFrame:
     """Two votes on each item, by three labelers of whom one errs often; every tenth says that both are bad."""
     rng = np.random.default_rng(seed)
     strength = np.array([0.9, 0.3, -0.3, -0.9])

@@ -62,7 +62,7 @@ def test_added_twice_or_in_another_order_it_is_there(store: hero.Store) -> None:
         store.add(make_votes(1).sample(frac=1, random_state=3), round="2026-w01")
     more = pd.concat([make_votes(1), make_votes(5, n=20, start=5000)])
     added = store.add(more, round="2026-w01")
-    assert (added.merged, added.labels, added.items, added.entry.labels) == (True, 20, 10, 420)
+    assert (added.merged, added.labels, added.items, added.entry.labels) == (True, 20, 10, 260)
 
 
 def test_late_gold_is_for_all_votes_on_the_pair_in_either_order(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_command_keeps_ranks_shows_and_makes_again(tmp_path: Path, monkeypat
     make_votes(2, gold=0.0, start=1000).to_csv("two.csv", index=False)
     ask("init")
     shown = ask("add", "one.csv", "--round", "2026-w01", "--question", "chat")
-    assert "400 votes on 4 models" in " ".join(shown.split())
+    assert "240 votes on 4 models" in " ".join(shown.split())
     ask("add", "two.csv", "--round", "2026-w02")
     assert "votes" in ask("rounds")
     assert "category" in ask("show", "2026-w02")

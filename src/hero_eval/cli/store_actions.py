@@ -90,9 +90,17 @@ def _import_one(
     path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
 ) -> None:
     from hero_eval.io.exports.imports import read_export
+    from hero_eval.io.exports.vote_exports import is_json_lines
+    from hero_eval.store.vote_rounds import table_of_votes
 
     with activity() as doing:
         doing.say(f"Reading {file}")
+        if (
+            how.tool is None
+            and not is_json_lines(file)
+            and table_of_votes(file, mapping("--column is", about.column or ()))
+        ):
+            raise wrong("E529", f"{file} holds side-by-side votes, not labels. Add them: hero add {file} --round NAME")
         export = read_export(
             file,
             tool=how.tool,

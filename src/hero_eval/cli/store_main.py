@@ -36,7 +36,8 @@ def init(
     epilog=(
         "Examples:\n"
         "  hero add rounds/may --round 2026-w46 --model v7 --question defect\n"
-        "  hero add --round 2026-w46 --gold late-gold.csv"
+        "  hero add --round 2026-w46 --gold late-gold.csv\n"
+        "  hero add votes.csv --round 2026-w46 --question chat"
     ),
 )
 @grouped

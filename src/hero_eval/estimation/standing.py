@@ -82,7 +82,7 @@ def standing_of(
     seen = np.where(known[:, None] & known[None, :], sign * t, 0.0)
     covariance = covariance_of_pairs(spread)
     test = MaxT(covariance, seen, df)
-    together = test.adjusted()
+    together = test.told(level)
     better_together = (together <= 1.0 - level) & (seen > 0)
     low, high = rank_ranges(better_together)
     adjusted = together if correction == "max-t" else _by_pairs(seen, df, correction)

@@ -10,7 +10,9 @@ import hero_eval as hero
 from hero_eval.documents import plain
 from hero_eval.errors import HeroError, InputError, Problem
 from hero_eval.io.exports.imports import Export, read_export
+from hero_eval.io.exports.vote_exports import is_json_lines
 from hero_eval.store.adding import Added
+from hero_eval.store.vote_rounds import table_of_votes
 from hero_eval.web.jobs import Result, findings_document, told_of
 from hero_eval.web.measuring import measure
 from hero_eval.web.process import Tell, is_about_memory
@@ -28,7 +30,7 @@ def preview(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: i
     added: Added | None = None
     try:
         measure(place, most)
-        export = _export(place, about)
+        export = None if _is_of_votes(place, about) else _export(place, about)
     except HeroError as error:
         if is_about_memory(error):
             raise
@@ -60,7 +62,7 @@ def add(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: int) 
         tell("Reading the file", 0, 0)
         measure(place, most)
         try:
-            export = _export(place, about)
+            export = None if _is_of_votes(place, about) else _export(place, about)
         except HeroError as error:
             if not _may_be_late(error):
                 raise
@@ -71,6 +73,13 @@ def add(tell: Tell, store: str, file: str, about: Mapping[str, Any], most: int) 
         found = [Problem(one.code, _without(place, one.message)) for one in error.problems]
         raise InputError(found) from error
     return Result(dict(plain(_would(added))))
+
+
+def _is_of_votes(place: Path, about: Mapping[str, Any]) -> bool:
+    """Side-by-side votes would else be taken for labels; what a tool exported is read as its export."""
+    if about.get("tool") is not None or is_json_lines(place):
+        return False
+    return table_of_votes(place, about.get("columns") or None) is not None
 
 
 def _export(place: Path, about: Mapping[str, Any]) -> Export:
