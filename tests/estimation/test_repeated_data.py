@@ -16,6 +16,7 @@ import hero_eval as hero
 from hero_eval import phrasing
 from hero_eval.cli.main import app
 from hero_eval.errors import HeroError
+from hero_eval.estimation.repeated_data import overlap_findings
 from hero_eval.labelers.fitting import history_rounds
 from hero_eval.methods.registry import all_methods
 
@@ -204,3 +205,21 @@ def test_a_compared_round_counts_once() -> None:
     beside = hero.estimate_difference(second, first, [first, third], method="hero1")
     assert "left out" in finding(beside, "F113").message
     assert beside.value == hero.estimate_difference(second, first, [third], method="hero1").value
+
+
+@pytest.mark.parametrize("shared", [0.3, 0.6])
+def test_a_look_at_some_labels_leaves_out_no_large_round(shared: float) -> None:
+    """A large round that is most of another would not be noticed, to save time; with three tenths nothing is to say."""
+    rng = np.random.default_rng(8)
+    n_items, moved = 1500, round(1500 * (1.0 - shared))
+    truth = rng.integers(0, 2, (n_items + moved, 1))
+    labels = np.where(rng.random((len(truth), 3)) < 0.8, truth, 1 - truth)
+
+    def part(start: int, name: str) -> hero.Round:
+        items = np.repeat([f"i{start + place}" for place in range(n_items)], 3)
+        answers = labels[start : start + n_items].ravel()
+        return hero.Round(
+            pa.table({"item": items, "labeler": np.tile(["a", "b", "c"], n_items), "label": answers}), name=name
+        )
+
+    assert bool(overlap_findings([part(moved, "now")], [part(0, "past")])) is (shared > 0.5)

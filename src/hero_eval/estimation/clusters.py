@@ -79,7 +79,7 @@ def repeat_findings(currents: Sequence[Round], past: Sequence[Round], column: st
                 found.append(Finding("F108", message, data, action))
                 break
     here = {str(item) for one in currents for item in one.item_ids}
-    shared = len(here & {str(item) for one in past for item in one.item_ids})
+    shared = len(here.intersection(str(item) for one in past for item in one.item_ids))
     if shared >= max(0.5 * len(here), 10):
         message = (
             f"{shared} of {len(here)} current items have an id that history has too, and are taken as independent of "

@@ -30,6 +30,10 @@ labels: outputs of two models for one prompt do not get there, and a few correct
 _SAMPLED = 128
 _SAMPLED_BOTH = 5
 _SAMPLED_ALIKE = 0.5
+_LOOKED_AT = 2_000
+"""Labels of a large round whose items are looked for in another: half of them are 1,000 give or take 22."""
+_FAR_FROM_HALF = 0.35
+"""Their share below which it is not half of all labels: 13 standard errors away."""
 
 
 def refuse_own_history(current: Round, history: Round | Sequence[Round] | Reliability | None) -> None:
@@ -63,6 +67,8 @@ def overlap_findings(currents: Sequence[Round], past: Sequence[Round]) -> tuple[
 
 def _overlap(one: Round, other: Round, name: str, action: str) -> Finding | None:
     """F114 for a round most of whose labels are in the other."""
+    if _mostly_other_items(one, other):
+        return None
     here, there = _shared_labels(one, other)
     if len(here) < max(0.5 * one.n_labels, FEW) or _kappa(here, there) < ALIKE:
         return None
@@ -72,6 +78,15 @@ def _overlap(one: Round, other: Round, name: str, action: str) -> Finding | None
         "same labelers: if it is another state of the same round, its labels and gold count twice"
     )
     return Finding("F114", message, {"round": other.name, "labels": one.n_labels, "shared": same}, action)
+
+
+def _mostly_other_items(one: Round, other: Round) -> bool:
+    """Whether some labels of a large round leave no doubt that the other lacks the items of more than half of them."""
+    if one.n_labels <= _LOOKED_AT:
+        return False
+    labels = np.linspace(0, one.n_labels - 1, _LOOKED_AT).astype(np.int64)
+    known = set(other.item_ids)
+    return sum(item in known for item in one.item_ids[one.label_item[labels]]) < _FAR_FROM_HALF * _LOOKED_AT
 
 
 def _alike(rounds: Sequence[Round]) -> list[tuple[int, int]]:
@@ -103,7 +118,7 @@ def _sample(one: Round) -> tuple[NDArray[np.uint64], NDArray[np.str_]]:
     Those whose numbers are smallest; of two rounds that share labels, the samples share some.
     """
     item, labeler = (
-        np.array([zlib.crc32(str(name).encode()) for name in names], dtype=np.uint64)
+        np.fromiter(map(zlib.crc32, map(str.encode, map(str, names))), np.uint64, len(names))
         for names in (one.item_ids, one.labelers)
     )
     both = (item[one.label_item] << np.uint64(32)) + labeler[one.label_labeler]

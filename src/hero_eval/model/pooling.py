@@ -197,9 +197,9 @@ def separate_parts(matrices: Floats) -> Ints | None:
     """
     if matrices.shape[1] < _WIDE:
         return None
-    from scipy.sparse import csgraph  # takes long to load, and few classes do without
+    from scipy.sparse import csgraph, csr_array  # takes long to load, and few classes do without
 
-    n_parts, of = csgraph.connected_components((matrices != 0.0).any(axis=0), directed=False)
+    n_parts, of = csgraph.connected_components(csr_array(np.any(matrices, axis=0)), directed=False)
     size = matrices.shape[1] // n_parts
     if n_parts == 1 or (np.bincount(of) != size).any():
         return None
