@@ -333,12 +333,11 @@ def drifting(
 ) -> GridCurve:
     """The curve of a quantity that is measured with variance `noise` and drifts by an amount of unknown size.
 
-    All on the logit scale. `where[m]` are the places at which the quantity may lie, all equally probable, if the drift
-    has the m-th size, which it has with probability `weights[m]`. The whole is moved so that `middle`, where it lies
-    without drift, comes to `center`.
+    All on the logit scale. `where` are the places at which the quantity may lie, with the probabilities `weights`. The
+    whole is moved so that `middle`, where it lies without drift, comes to `center`.
     """
     error = math.sqrt(max(noise, 1e-12))
-    mass = _binned(where.ravel(), np.repeat(weights / where.shape[1], where.shape[1]))
+    mass = _binned(where.ravel(), weights.ravel())
     gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
     blur = special.ndtr(gap) if math.isinf(df) else special.stdtr(df, gap)
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))

@@ -165,7 +165,8 @@ def drift_curve(
     question: Question, fit: Fit, current: Current, contrast: Floats, floor: float, influence: Influence
 ) -> GridCurve:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
-    estimate moved to and fro, blurred by the items' own noise, whose standard error is at least `floor`."""
+    rate by labels moved to and fro, as far as past rates make it probable, blurred by the items' own noise, whose
+    standard error is at least `floor`."""
     between = fit.between
     assert between is not None
     least, most = float(contrast.min()), float(contrast.max())
@@ -188,15 +189,20 @@ def drift_curve(
         drifts = drifts[:, :, None] + between.unseen.steps
         ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
         where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
+    weights = np.repeat(between.drift.weights[:, None] / where.shape[1], where.shape[1], axis=1)
+    middle = shifted(0.0)
+    center = middle if between.is_split else place(fit.inside)
+    if between.past is not None:
+        weights *= between.density(where + center - middle - place(between.past))
     items = Influence(tuple(part for part in influence.parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
         where,
-        between.drift.weights,
-        middle=shifted(0.0),
-        center=place(fit.inside),
+        weights / weights.sum(),
+        middle=middle,
+        center=center,
         noise=noise,
         df=question.df,
         bounds=(least, most),

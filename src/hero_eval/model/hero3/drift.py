@@ -48,17 +48,32 @@ _REST = 1e-9
 @dataclass(frozen=True, eq=False)
 class DriftPosterior:
     """Of the common part: grid of standard deviations on the class-logit scale, their weights, rounds with gold, and
-    the degrees of freedom of a drift of given size."""
+    the degrees of freedom of a drift of given size.
+
+    spread: how far the current round may lie from the past ones taken together, as a multiple of how far one round
+    drifts. The past ones drifted, too: with one of them it is the root of 2, with many it comes to 1.
+    """
 
     sizes: Floats
     weights: Floats
     n_rounds: int
     df: float = DRIFT_DF
+    spread: float = 1.0
 
     @property
     def known(self) -> bool:
         """One round cannot show how rounds differ."""
         return self.n_rounds >= 2
+
+    @property
+    def from_past(self) -> DriftPosterior:
+        """Of the distance between the current round and the past ones, by which it is read."""
+        return replace(self, sizes=self.sizes * self.spread)
+
+    @property
+    def of_one_round(self) -> DriftPosterior:
+        """Of one round's own drift, from that of its distance."""
+        return replace(self, sizes=self.sizes / self.spread)
 
     def given_gold(self, information: float) -> DriftPosterior:
         """What is left of it once gold of that information has shown the round's own."""
@@ -112,11 +127,23 @@ def learn_drift(fit: LevelModel) -> DriftPosterior:
     if n_past == 0 or (n_past < 2 and not fit.shape.err_together):
         return no_drift(n_past)
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
-    log_likelihoods = np.zeros(len(SIZES))
-    if len(names) >= 2:
-        offset, gold, counts = gold_rows(fit, rows.known)
-        log_likelihoods = np.array([marginal(offset, gold, number, counts, size)[0] for size in SIZES])
-    return drift_posterior(log_likelihoods, len(names))
+    if len(names) == 1:
+        return replace(drift_posterior(np.zeros(len(SIZES)), 1), spread=float(np.sqrt(2.0)))
+    offset, gold, counts = gold_rows(fit, rows.known)
+    log_likelihoods = np.array([marginal(offset, gold, number, counts, size)[0] for size in SIZES])
+    told = sum_by(number, counts * (1.0 - (np.exp(offset) ** 2).sum(axis=1)), len(names))
+    return replace(drift_posterior(log_likelihoods, len(names)), spread=distance(told, names == rows.n_rounds - 1))
+
+
+def distance(told: Floats, current: Bools) -> float:
+    """How far the current round lies from where the fit reads it, as a multiple of a round's drift.
+
+    The fit is off by the mean of its rounds' drifts, which count by what their gold tells (R,). If the current round
+    is one of them, it is off by less.
+    """
+    weight = told / max(float(told.sum()), 1e-300)
+    own = float(weight[current].sum())
+    return float(np.sqrt((1.0 - own) ** 2 + (weight[~current] ** 2).sum()))
 
 
 def label_shares(fit: LevelModel) -> Floats:
