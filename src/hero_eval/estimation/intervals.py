@@ -189,22 +189,19 @@ def drift_curve(
         drifts = drifts[:, :, None] + between.unseen.steps
         ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
         where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
-    weights = np.repeat(between.drift.weights[:, None] / where.shape[1], where.shape[1], axis=1)
     middle = shifted(0.0)
-    center = middle if between.is_split else place(fit.inside)
-    if between.past is not None:
-        weights *= between.density(where + center - middle - place(between.past))
     items = Influence(tuple(part for part in influence.parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
     return drifting(
         where,
-        weights / weights.sum(),
+        between.drift.weights,
         middle=middle,
-        center=center,
+        center=middle if between.is_split else place(fit.inside),
         noise=noise,
         df=question.df,
         bounds=(least, most),
         n_items=current.n_items,
+        prior=None if between.past is None else lambda at: between.density(at - place(between.past)),
     )
