@@ -140,9 +140,7 @@ def test_past_rounds_tell_the_distance_of_this_one() -> None:
     assert distance(np.ones(1), nobody[:1]) == pytest.approx(np.sqrt(2.0))
     assert distance(np.ones(2), nobody[:2]) == pytest.approx(np.sqrt(1.5))
     assert distance(np.ones(8), nobody) == pytest.approx(np.sqrt(1.125))
-    assert distance(np.array([30.0, 0.0]), nobody[:2]) == pytest.approx(
-        np.sqrt(2.0)
-    )  # gold that tells nothing
+    assert distance(np.array([30.0, 0.0]), nobody[:2]) == pytest.approx(np.sqrt(2.0))  # gold that tells nothing
 
 
 @pytest.mark.parametrize("center", [0.3, -2.0])

@@ -189,7 +189,7 @@ def drift_curve(
         drifts = drifts[:, :, None] + between.unseen.steps
         ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
         where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
-    middle = shifted(0.0)
+    middle, past = shifted(0.0), None if between.past is None else place(between.past)
     items = Influence(tuple(part for part in influence.parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
@@ -203,5 +203,5 @@ def drift_curve(
         df=question.df,
         bounds=(least, most),
         n_items=current.n_items,
-        prior=None if between.past is None else lambda at: between.density(at - place(between.past)),
+        prior=None if past is None else lambda at: between.density(at - past),
     )

@@ -26,13 +26,13 @@ SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5]
 all sizes doubled the smallest drifts could not be told, and intervals of rounds without drift would be longer
 (reasoned)."""
 SIZE_SCALE = 0.65
-"""Of sigma's half-normal prior: chosen on real rounds, a set left out at a time (`benchmarks/drift_prior.py`,
-docs/real-rounds.md). Doubled (measured): rates stay, intervals are 2 to 15% longer, and half as long again where few
-past rounds have gold."""
+"""Of sigma's half-normal prior: the lowest interval score on real rounds (`benchmarks/drift_prior.py`), with a set left
+out too for two of the three sets; for the third it is .8, with rates' moves at 2. Doubled (measured at 0.8): rates
+stay, intervals are 2 to 15% longer, and half as long again where few past rounds have gold."""
 ONE_ROUND_SCALE = 0.8
-"""The same with one past round, where nothing but the prior tells: with .65, simulated rounds that drift by a logit
-were missed more often (`coverage` in tests/model/test_drift.py, 100 draws). Doubled, intervals of such rounds reach
-nearly from 0 to 1 where labels are blunt (reasoned)."""
+"""The same with one past round, where nothing but the prior tells: with .65, simulated rounds that drift by a logit are
+missed by about 12 of 100 intervals, with this by 8 (draws beside those of tests/model/test_drift.py). Doubled,
+intervals of such rounds reach nearly from 0 to 1 where labels are blunt (reasoned)."""
 DRIFT_DF = 5.0
 """Degrees of freedom of a drift of given size: rounds now and then drift farther than a normal distribution would have
 it (`benchmarks/drift_prior.py` compares 3, 5 and 10). Doubled (measured): rates stay, intervals are 1 to 3% shorter,
