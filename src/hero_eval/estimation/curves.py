@@ -346,7 +346,8 @@ def drifting(
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
     places = _GRID + (center - middle)
     if prior is not None:
-        shares = np.cumsum(np.diff(shares, prepend=0.0) * prior(places))
+        between = places - 0.5 * (_GRID[1] - _GRID[0])  # the middles, so that both ends are alike
+        shares = np.cumsum(np.diff(shares, prepend=0.0) * prior(between))
     return GridCurve(places, shares / shares[-1], bounds, n_items)
 
 
