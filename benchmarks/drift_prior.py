@@ -1,9 +1,10 @@
 """How far do rounds drift before any round has shown it? The prior of HERO-3's drift, chosen on real rounds.
 
-    HERO_DATA=... python benchmarks/drift_prior.py [--draws 3] [--scales ...] [--freedoms ...]
+    HERO_DATA=... python benchmarks/drift_prior.py [--draws 3] [--scales ...] [--freedoms ...] [--moves ...]
 
 Every real round is estimated once, as in real_rounds.py; its interval is then made anew for each scale of the
-half-normal prior on the drift's size, and for each number of degrees of freedom that drifts have. Judged are the mean
+half-normal prior on the drift's size, for each number of degrees of freedom that drifts have, and for each scale of
+the rates' distance from past ones. Judged are the mean
 interval score over settings, and the lowest cover of a setting with three or more past rounds. The choice is made with
 a set left out at a time: the lowest score on the others among those whose cover is 92% or more there; shown with its
 score on the set that was left out.
@@ -27,9 +28,10 @@ from hero_eval.estimation.ask import ask
 from hero_eval.estimation.intervals import drift_curve, edge_floor
 from hero_eval.estimation.options import Options
 from hero_eval.model.hero3.drift import DRIFT_DF, drift_posterior, size_log_prior
+from hero_eval.model.hero3.drift_variance import RATE_MOVES
 
 SEED, LEAST_COVER = 6, 0.92
-Prior = tuple[float, float]  # the scale of the sizes, the degrees of freedom of drifts
+Prior = tuple[float, float, float]  # the scale of the sizes, the degrees of freedom of drifts, the rates' moves
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,14 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
         heights = joint - size_log_prior()
         value = float(fit.rates[1])
         floor = edge_floor(float(fit.inside[1]), (0.0, 1.0), current.n_items) if fit.on_edge else 0.0
-        for scale, freedom in priors:
+        for scale, freedom, moves in priors:
             drift = drift_posterior(heights, between.drift.n_rounds, scale, freedom)
-            moved = replace(fit, between=replace(between, drift=drift))
+            drift = replace(drift, spread=between.drift.spread).from_past
+            moved = replace(fit, between=replace(between, drift=drift, moves=moves))
             influence = question.influence(moved, current, contrast)
             curve = drift_curve(question, moved, current, contrast, floor, influence)
             low, high = min(curve.quantile(0.025), value), max(curve.quantile(0.975), value)
-            name = f"{scale:g} {freedom:g}"
+            name = f"{scale:g} {freedom:g} {moves:g}"
             outcomes.append(Outcome(job, part.name, len(past), name, part.truth, value, low, high))
     return outcomes
 
@@ -77,10 +80,10 @@ def play(job: Job, priors: Sequence[Prior]) -> list[Outcome]:
 def scored(outcomes: Sequence[Outcome]) -> list[Scored]:
     found = []
     for one in outcomes:
-        scale, freedom = map(float, one.method.split())
+        scale, freedom, moves = map(float, one.method.split())
         _, covers, width, score = one.measures
         assert math.isclose(score, width + OUTSIDE * max(one.low - one.truth, one.truth - one.high, 0.0))
-        found.append(Scored(one.job.setting, one.n_past, (scale, freedom), score, covers > 0))
+        found.append(Scored(one.job.setting, one.n_past, (scale, freedom, moves), score, covers > 0))
     return found
 
 
@@ -109,25 +112,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, default=0.1, help="share of past items with gold")
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--scales", type=float, nargs="+", default=[0.5, 0.65, 0.8, 1.0])
-    parser.add_argument("--freedoms", type=float, nargs="+", default=[3.0, DRIFT_DF, 10.0])
+    parser.add_argument("--scales", type=float, nargs="+", default=[0.65, 0.8, 1.0])
+    parser.add_argument("--freedoms", type=float, nargs="+", default=[DRIFT_DF, 10.0])
+    parser.add_argument("--moves", type=float, nargs="+", default=[2.0, RATE_MOVES, 4.0, 100.0])
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     asked = parser.parse_args()
-    priors = list(product(asked.scales, asked.freedoms))
+    priors = list(product(asked.scales, asked.freedoms, asked.moves))
     jobs = [Job(setting, asked.rate, draw, ()) for setting in SETTINGS for draw in range(asked.draws)]
     rows = scored(run(jobs, asked.jobs, partial(play, priors=priors)))
     settings = list(dict.fromkeys(one.setting for one in rows))
-    print(f"{'scale':>6} {'freedom':>8} {'score':>7} {'lowest cover':>13}")
-    for (scale, freedom), (score, cover) in means(rows, settings).items():
-        print(f"{scale:6g} {freedom:8g} {score:7.4f} {cover:13.3f}")
+    print(f"{'scale':>6} {'freedom':>8} {'moves':>6} {'score':>7} {'lowest cover':>13}")
+    for (scale, freedom, moves), (score, cover) in means(rows, settings).items():
+        print(f"{scale:6g} {freedom:8g} {moves:6g} {score:7.4f} {cover:13.3f}")
     for left in dict.fromkeys(name.split()[0] for name in settings):
         others = [name for name in settings if not name.startswith(left)]
         chosen = best(means(rows, others))
         there = means(rows, [name for name in settings if name.startswith(left)])[chosen]
         told = f"there score {there[0]:.4f}, cover {there[1]:.3f}"
-        print(f"without {left}: scale {chosen[0]:g}, freedom {chosen[1]:g}; {told}")
-    chosen = best(means(rows, settings))
-    print(f"with all: scale {chosen[0]:g}, freedom {chosen[1]:g}")
+        print(f"without {left}: {named(chosen)}; {told}")
+    print(f"with all: {named(best(means(rows, settings)))}")
+
+
+def named(prior: Prior) -> str:
+    return f"scale {prior[0]:g}, freedom {prior[1]:g}, moves {prior[2]:g}"
 
 
 if __name__ == "__main__":

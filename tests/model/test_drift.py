@@ -13,11 +13,14 @@ from random_examples import examples
 from scipy import integrate, optimize, stats
 
 import hero_eval as hero
+from hero_eval.estimation.curves import drifting
 from hero_eval.model.hero3 import drift_split
 from hero_eval.model.hero3.drift import (
     DRIFT_DF,
-    SIZE_SCALE,
+    ONE_ROUND_SCALE,
     SIZES,
+    distance,
+    drift_steps,
     gold_shift,
     label_shares,
     learn_drift,
@@ -114,8 +117,51 @@ def test_one_past_round_leaves_the_drift_at_its_prior() -> None:
     drift = learn_drift(levels_of(past, current))
     assert not drift.known
     assert drift.is_present
-    assert drift.size == pytest.approx(SIZE_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
+    assert drift.size == pytest.approx(ONE_ROUND_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
     assert drift.sizes is SIZES
+    assert drift.from_past.sizes == pytest.approx(np.sqrt(2.0) * SIZES)  # the past round drifted as far as this one
+    assert drift.from_past.of_one_round.sizes == pytest.approx(SIZES)
+
+
+@examples(30)
+@given(told=st.lists(st.floats(0.1, 20.0), min_size=1, max_size=6), with_gold=st.booleans())
+def test_a_round_is_as_far_from_history_as_both_drift(told: list[float], with_gold: bool) -> None:
+    """A round would be taken to lie as near to one past round as to the mean of many."""
+    weight = np.array(told) / np.sum(told)
+    current = np.arange(len(told)) == (len(told) - 1 if with_gold else -1)
+    off = -weight  # the fit is off by the mean of its rounds' drifts, of which the current one may be one
+    off = off + current if with_gold else np.append(off, 1.0)
+    assert distance(np.array(told), current) == pytest.approx(np.sqrt(off @ np.eye(len(off)) @ off))
+
+
+def test_past_rounds_tell_the_distance_of_this_one() -> None:
+    """With two past rounds their own drift would be left out of the interval, with many it would count twice."""
+    nobody = np.zeros(8, dtype=bool)
+    assert distance(np.ones(1), nobody[:1]) == pytest.approx(np.sqrt(2.0))
+    assert distance(np.ones(2), nobody[:2]) == pytest.approx(np.sqrt(1.5))
+    assert distance(np.ones(8), nobody) == pytest.approx(np.sqrt(1.125))
+    assert distance(np.array([30.0, 0.0]), nobody[:2]) == pytest.approx(np.sqrt(2.0))  # gold that tells nothing
+
+
+@pytest.mark.parametrize("center", [0.3, -2.0])
+def test_the_curve_is_the_posterior_by_quadrature(center: float) -> None:
+    """What is known of rates beforehand would be counted twice, or in the wrong place."""
+    sizes, weights, noise, past = np.array([0.3, 1.0]), np.array([0.4, 0.6]), 0.2, 1.0
+
+    def prior(at: Array) -> Array:
+        return 1.0 / (1.0 + ((at - past) / 3.0) ** 2)
+
+    where = np.outer(sizes, drift_steps(4_001))
+    settings: dict[str, Any] = {"noise": noise, "df": np.inf, "bounds": (0.0, 1.0), "n_items": 1e9}
+    curve = drifting(where, weights, middle=0.0, center=center, prior=prior, **settings)
+    at = np.linspace(-30.0, 30.0, 12_001)
+    drift = np.sum([w * stats.t.pdf(at / s, DRIFT_DF) / s for w, s in zip(weights, sizes, strict=True)], axis=0)
+    blurred = np.convolve(drift, stats.norm.pdf(at, scale=np.sqrt(noise)), mode="same") * (at[1] - at[0])
+    height = np.interp(at - center, at, blurred) * prior(at)
+    chance = integrate.cumulative_trapezoid(height, at, initial=0.0)
+    for p in (0.025, 0.5, 0.975):
+        place = np.interp(p, chance / chance[-1], at)
+        assert curve.quantile(p) == pytest.approx(1.0 / (1.0 + np.exp(-place)), abs=2e-3)
 
 
 def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[float, float, Array]:
@@ -134,9 +180,9 @@ def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[flo
 @pytest.mark.simulation
 def test_one_past_round_covers_rounds_that_drift() -> None:
     """The first evaluation after the first round would be far too sure of itself."""
-    share, error, widths = coverage(1, 0.35, 30)
-    assert share > 0.9 - 3 * error  # of 30 draws: .78
-    assert widths.mean() < 0.75  # and it would say nothing at all if it were the whole range
+    share, error, widths = coverage(1, 0.35, 40)
+    assert share > 0.92 - 3 * error  # of 40 draws: .81
+    assert widths.mean() < 0.7  # and it would say nothing at all if it were the whole range
 
 
 @pytest.mark.slow

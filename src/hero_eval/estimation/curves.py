@@ -8,6 +8,7 @@ measurement with a drift of unknown size.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -330,19 +331,24 @@ def drifting(
     df: float,
     bounds: tuple[float, float],
     n_items: float,
+    prior: Callable[[Floats], Floats] | None = None,
 ) -> GridCurve:
     """The curve of a quantity that is measured with variance `noise` and drifts by an amount of unknown size.
 
     All on the logit scale. `where[m]` are the places at which the quantity may lie, all equally probable, if the drift
     has the m-th size, which it has with probability `weights[m]`. The whole is moved so that `middle`, where it lies
-    without drift, comes to `center`.
+    without drift, comes to `center`. `prior` says how probable places are beforehand; without it all are alike.
     """
     error = math.sqrt(max(noise, 1e-12))
     mass = _binned(where.ravel(), np.repeat(weights / where.shape[1], where.shape[1]))
     gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
     blur = special.ndtr(gap) if math.isinf(df) else special.stdtr(df, gap)
     shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
-    return GridCurve(_GRID + (center - middle), shares / shares[-1], bounds, n_items)
+    places = _GRID + (center - middle)
+    if prior is not None:
+        between = places - 0.5 * (_GRID[1] - _GRID[0])  # the middles, so that both ends are alike
+        shares = np.cumsum(np.diff(shares, prepend=0.0) * prior(between))
+    return GridCurve(places, shares / shares[-1], bounds, n_items)
 
 
 def _binned(where: Floats, weights: Floats) -> Floats:

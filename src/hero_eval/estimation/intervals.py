@@ -195,7 +195,8 @@ def drift_curve(
     question: Question, fit: Fit, current: Current, contrast: Floats, floor: float, influence: Influence
 ) -> GridCurve:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
-    estimate moved to and fro, blurred by the items' own noise, whose standard error is at least `floor`."""
+    rate by labels moved to and fro, as far as past rates make it probable, blurred by the items' own noise, whose
+    standard error is at least `floor`."""
     between = fit.between
     assert between is not None
     least, most = float(contrast.min()), float(contrast.max())
@@ -218,6 +219,7 @@ def drift_curve(
         drifts = drifts[:, :, None] + between.unseen.steps
         ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
         where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
+    middle, past = shifted(0.0), None if between.past is None else place(between.past)
     items = Influence(tuple(part for part in influence.parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
@@ -225,10 +227,11 @@ def drift_curve(
     return drifting(
         where,
         between.drift.weights,
-        middle=shifted(0.0),
-        center=place(fit.inside),
+        middle=middle,
+        center=middle if between.is_split else place(fit.inside),
         noise=noise,
         df=question.df,
         bounds=(least, most),
         n_items=current.n_items,
+        prior=None if past is None else lambda at: between.density(at - past),
     )

@@ -295,7 +295,7 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
     items = Influence(tuple(part for part in estimate.influence.parts if part.source != "rounds")).variance()
     noise = items + float(along @ between.own @ along) + seen.error**2
     excess, usual = excess_labeler_drift(fit.levels)
-    expected = between.drift.size if between.drift.known else math.nan
+    expected = between.drift.of_one_round.size if between.drift.known else math.nan
     error = math.sqrt(noise) / slope if slope > 0 else math.nan
     return RoundDrift("", float(shift), error, expected, math.sqrt(excess), math.sqrt(usual))
 

@@ -225,7 +225,7 @@ class DriftParts:
         if between is None or levels is None:
             n_free = len(fit.rates) - 1
             return Side(np.zeros((n_free, n_free)), SharedDrift(no_drift(0), no_drift(0), True, 0))
-        drift = between.drift
+        drift = between.drift.of_one_round  # what past rounds were off by is the same for both sides
         if not drift.is_present or not together:
             return Side(between.slopes(), SharedDrift(drift, no_drift(drift.n_rounds), True, 0))
         shared = learn_shared_drift(past_shares(levels), self._past_batches(i), drift)

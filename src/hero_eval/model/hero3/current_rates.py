@@ -22,6 +22,7 @@ from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
 from hero_eval.model.hero3.likelihood import answer_logs
 from hero_eval.model.hero3.unseen_classes import UnseenClasses, unseen_classes
 from hero_eval.model.patterns import Floats
+from hero_eval.model.rates import off_edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +42,8 @@ class FittedRound:
 
     @cached_property
     def drift(self) -> DriftPosterior:
-        """How far rounds drift."""
-        return learn_drift(self.fit) if self.split is None else self.split.drift
+        """How far the current round may lie from the past ones."""
+        return learn_drift(self.fit).from_past if self.split is None else self.split.drift
 
     @cached_property
     def by_shape(self) -> Floats:
@@ -87,6 +88,17 @@ class FittedRound:
         if self.over_both:
             return fit.prior_shares(fit.rows.n_rounds - 1)[0], fit.rows.patterns.counts * in_scope
         return self.shares, fit.rows.patterns.counts * fit.rows.is_current
+
+    @cached_property
+    def past_rates(self) -> Floats | None:
+        """(K,): the mean rates of past rounds with gold, for a round by itself, which is of their kind."""
+        rows = self.fit.rows
+        if not self.alone or self.over_both or self.unseen is not None:
+            return None
+        past = np.isin(rows.round, np.unique(rows.round[rows.known & ~rows.is_current])) & ~rows.is_current
+        counts = rows.patterns.counts * past
+        total = float(counts.sum())
+        return off_edge(counts @ self.fit.shares / total, total) if total > 0.0 else None
 
     def drift_split(self, rates: Floats) -> DriftSplit | None:
         """The part of the shift from the one past round that is taken for drift, where that is to be told."""
@@ -159,7 +171,9 @@ def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVaria
     own = own + _prior_covariance(fit, found.gradient) + lapse_covariance(fit)
     here = fit.rows.is_current
     drift = fitted.drift.given_gold(fitted.by_gold[1])
-    return DriftVariance(drift, fitted.shares[here], fit.rows.patterns.counts[here], own, fitted.unseen), excess
+    is_split = bool(np.abs(found.rates - found.by_labels).max() > 0.0)
+    counts = fit.rows.patterns.counts[here]
+    return DriftVariance(drift, fitted.shares[here], counts, own, fitted.unseen, fitted.past_rates, is_split), excess
 
 
 def _labeler_covariance(fit: LevelFit, here: Floats, gradient: Floats) -> tuple[Floats, float]:

@@ -13,13 +13,21 @@ from hero_eval.model.hero3.drift import DriftPosterior, mean_slopes, shift_logit
 from hero_eval.model.hero3.unseen_classes import UnseenClasses
 from hero_eval.model.patterns import Floats
 
+RATE_MOVES = 3.0
+"""How far rates lie from those of past rounds, on the logit scale: the scale of a Cauchy distribution, so that none is
+ruled out. With drifts of unknown size, ends of intervals at which a rate would be very unlike all before it are less
+probable. Chosen with the prior of drift (`benchmarks/drift_prior.py`). Doubled, intervals of rounds whose drift is
+unknown are up to a tenth longer (reasoned from 4: 2 to 4%)."""
+
 
 @dataclass(frozen=True, eq=False)
 class DriftVariance:
     """What an estimate must allow for beyond the noise of its items.
 
     shares (P, K) and counts (P,) of the current rows, given their labels; own (K-1, K-1) the covariance that labelers'
-    own moves give rates[1:]; unseen: of classes that no gold shows.
+    own moves give rates[1:]; unseen: of classes that no gold shows. past (K,): the rates of past rounds, where the
+    current ones are to be held against them, within about `moves`. is_split: a part of the shift from the past round
+    is taken for drift in the estimate.
     """
 
     drift: DriftPosterior
@@ -27,6 +35,14 @@ class DriftVariance:
     counts: Floats
     own: Floats
     unseen: UnseenClasses | None = None
+    past: Floats | None = None
+    is_split: bool = False
+    moves: float = RATE_MOVES
+
+    def density(self, apart: Floats) -> Floats:
+        """How probable rates are that lie so far from those of past rounds, on the logit scale; 1 for no distance."""
+        out: Floats = 1.0 / (1.0 + (apart / self.moves) ** 2)
+        return out
 
     def moved(self, shift: Floats) -> Floats:
         """(K,) the rates if every item's log-ratios were off by `shift` (K-1,)."""
