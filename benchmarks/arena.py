@@ -246,9 +246,9 @@ def large(n_votes: int, n_labelers: int, engine: str, n_models: int = 300) -> No
         votes, past = Path(folder) / "votes.parquet", Path(folder) / "past.parquet"
         schema = plain_votes_of(rng, n_models, n_labelers, 10, False).schema
         with pq.ParquetWriter(votes, schema) as writer:
-            for start in range(0, n_votes, part):
-                table = plain_votes_of(rng, n_models, n_labelers, min(part, n_votes - start), False)
-                writer.write_table(table.set_column(0, "item", pa.array(np.arange(start, start + len(table)))))
+            for first in range(0, n_votes, part):
+                table = plain_votes_of(rng, n_models, n_labelers, min(part, n_votes - first), False)
+                writer.write_table(table.set_column(0, "item", pa.array(np.arange(first, first + len(table)))))
         pq.write_table(plain_votes_of(rng, n_models, n_labelers, 20_000, True), past)
         print(f"{n_votes:,} votes, {n_models} models, {n_labelers} labelers, Parquet, {engine}")
         print(f"before reading: peak {peak():.2f} GB")
