@@ -72,10 +72,13 @@ def report(error: HeroError) -> None:
         say(str(problem))
 
 
-def say(text: str) -> None:
-    """A sentence on stderr, folded as pages are on stdout; words, and so paths and options, stay whole."""
+def say(text: str, *, whole: bool = False) -> None:
+    """A sentence on stderr, folded as pages are on stdout; words, and so paths and options, stay whole.
+
+    `whole`: on one line, whatever its length, for programs that wait for it.
+    """
     with suppress(OSError):  # what cannot be said does not change how the command ends
-        sys.stderr.write(folded(text, error_width()) + "\n")
+        sys.stderr.write((printable(text) if whole else folded(text, error_width())) + "\n")
         sys.stderr.flush()
 
 

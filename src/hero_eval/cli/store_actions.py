@@ -285,7 +285,7 @@ def serve(
         gold_token=gold_token or None,
         images=images,
     )
-    run(settings, lambda address: say(f"Serving {path} at {address} (Ctrl+C stops it)"))
+    run(settings, lambda address: say(f"Serving {path} at {address} (Ctrl+C stops it)", whole=True))
 
 
 def mcp(path: str, *, write: bool) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def made(path: str, given: str) -> Page:
     return [
         Line(f"Made an empty store: {path}", whole=True),
-        Line(f"Add a round: hero add PATH --round NAME --store {quote(given)}"),
+        Line(f"Add a round: hero add PATH --round NAME --store {quote(given)}", whole=True),
     ]
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from hero_eval.display import Displayed, render
+from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION
 from hero_eval.estimation.standing import Standing
@@ -251,28 +249,6 @@ class Leaderboard(RankedModels, Displayed, Framed):
         if self.state is None:
             raise wrong("E204", "two models have one pair: every vote goes to it")
         return choose_battles(self.models, self.strengths, self.standing, self.state, count, top, pair)
-
-    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
-
-        Parameters
-        ----------
-        path : path-like
-            The file to write: ``.html`` (one file, no network), ``.md`` or ``.json`` by its ending.
-        title : str, optional
-            The title of the report. None: one that says what was ranked.
-
-        Returns
-        -------
-        Path
-            The file that was written.
-
-        Raises
-        ------
-        InputError
-            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
-        """
-        return Path(render("ranking_report", self, path, title=title))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is shown, in plain types.

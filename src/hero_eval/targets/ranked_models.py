@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from hero_eval.display import render
 from hero_eval.estimation.standing import Standing
 from hero_eval.findings import Finding, doubts_of
 from hero_eval.result_frames import checked_backend, to_frame
@@ -107,3 +110,25 @@ class RankedModels(ABC):
         list of list of str
         """
         return [[self.compared[at] for at in group] for group in self.standing.groups]
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write: ``.html`` (one file, no network), ``.md`` or ``.json`` by its ending.
+        title : str, optional
+            The title of the report. None: one that says what was ranked.
+
+        Returns
+        -------
+        Path
+            The file that was written.
+
+        Raises
+        ------
+        InputError
+            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
+        """
+        return Path(render("ranking_report", self, path, title=title))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hero_eval.display import Displayed, render
+from hero_eval.display import Displayed
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate, Source, number
 from hero_eval.estimation.ask import ask
@@ -160,28 +158,6 @@ class Ranking(RankedModels, Displayed, Framed, Mapping[str, Estimate]):
             "groups": self.groups(),
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Write a report that one can send. Needs `pip install 'hero-eval[report]'`.
-
-        Parameters
-        ----------
-        path : path-like
-            The file to write: ``.html`` (one file, no network), ``.md`` or ``.json`` by its ending.
-        title : str, optional
-            The title of the report. None: one that says what was ranked.
-
-        Returns
-        -------
-        Path
-            The file that was written.
-
-        Raises
-        ------
-        InputError
-            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
-        """
-        return Path(render("ranking_report", self, path, title=title))
 
     def __repr__(self) -> str:
         ends = {model: self.rank_interval(model) for model in self.estimates}
