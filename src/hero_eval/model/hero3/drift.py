@@ -26,8 +26,9 @@ SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5]
 all sizes doubled the smallest drifts could not be told, and intervals of rounds without drift would be longer
 (reasoned)."""
 SIZE_SCALE = 0.65
-"""Of sigma's half-normal prior: the lowest interval score on real rounds (`benchmarks/drift_prior.py`), with a set left
-out too for two of the three sets; for the third it is .8, with rates' moves at 2. Doubled (measured at 0.8): rates
+"""Of sigma's half-normal prior. On real rounds with three or more past ones (`benchmarks/real_rounds.py`, hero3, 234
+estimates) .65 and .8 cover .936 alike, with interval scores of .444 and .451; smaller ones score lower still and cover
+less (`benchmarks/drift_prior.py`: .5 covers .857 of its worst setting, 1 covers .905). Doubled (measured at 0.8): rates
 stay, intervals are 2 to 15% longer, and half as long again where few past rounds have gold."""
 ONE_ROUND_SCALE = 0.8
 """The same with one past round, where nothing but the prior tells: with .65, simulated rounds that drift by a logit are
