@@ -28,6 +28,7 @@ FUNCTIONS = (
     "estimate_moderation",
     "compare_methods",
     "rank",
+    "movement",
     "rank_votes",
     "read_votes",
     "plan",
@@ -49,6 +50,7 @@ CLASSES = (
     "Backtest",
     "Moderation",
     "Ranking",
+    "Movement",
     "Leaderboard",
     "Battle",
     "Votes",
@@ -78,6 +80,7 @@ PRIVATE = {
     "Backtest.frame_kind",
     "Comparison.frame_kind",
     "Worths.frame_kind",
+    "Movement.frame_kind",
     "GroupedEstimates.frame_kind",
 }
 
@@ -205,7 +208,8 @@ def members(owner: str) -> Iterator[tuple[str, str]]:
             continue
         value = own.get(name)
         shown = f"`{name}()`" if inspect.isfunction(value) else f"`{name}`"
-        yield shown, (lines.get(name, "") if value is None else first_line(getattr(value, "func", value)))
+        line = lines.get(name, "")
+        yield shown, line if line or value is None else first_line(getattr(value, "func", value))
 
 
 def own_names(of: Any) -> dict[str, Any]:
@@ -225,7 +229,8 @@ def methods_of(owner: str) -> dict[str, Any]:
 def _attribute_lines(of: Any) -> dict[str, str]:
     """The texts that stand below annotated attributes."""
     pattern = re.compile(r'^    (\w+): [^\n]+\n    """(.+?)"""', re.MULTILINE | re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in pattern.findall(inspect.getsource(of))}
+    sources = [inspect.getsource(base) for base in reversed(of.__mro__) if base.__module__.startswith("hero_eval.")]
+    return {name: " ".join(text.split()) for source in sources for name, text in pattern.findall(source)}
 
 
 def first_line(documented: Any) -> str:

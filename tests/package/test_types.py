@@ -74,4 +74,4 @@ def test_a_store_takes_the_options_of_every_command() -> None:
         if one.kind is one.KEYWORD_ONLY
     }
     of_votes = {"reference", "correction", "where", "together"}  # columns and answers were read when votes were added
-    assert set(StoredOptions.__annotations__) == wanted | {"history", "other", "classes"} | of_votes
+    assert set(StoredOptions.__annotations__) == wanted | {"history", "other", "classes", "shrinkage"} | of_votes

@@ -105,7 +105,7 @@ def _laid_out(fit: LevelFit, labelers: Ints, rounds: Ints, groups: Ints) -> Leve
     """The fit's parameters and priors with labelers and rounds in this order; a round that it lacks (-1) starts as the
     mean of the others."""
     at, prior = fit.parameters, fit.prior
-    shape = shape_for(len(rounds), fit.shape)
+    shape = shape_for(len(rounds), fit.shape) if fit.shape.all_degrees else fit.shape  # of ordered answers none has all
     classes = _rounds_of(at.classes.T, rounds).T if fit.shape.n_levels == 0 else at.classes
     mean, precision = (prior.class_mean, prior.class_precision) if fit.shape.n_levels else rounds_prior(classes)
     held = None if prior.held_mean is None else prior.held_mean[labelers]

@@ -60,6 +60,8 @@ class Worths(Framed):
         What would do the same for less, in words.
     frame_kind : str
         The library that tables come in by default. For use inside the package.
+    method : str
+        Whose interval it is: the method with a model of each labeler.
     """
 
     labelers: tuple[LabelerWorth, ...]
@@ -68,7 +70,6 @@ class Worths(Framed):
     words: tuple[str, ...]
     frame_kind: str = "files"
     method: str = "hero3"
-    """Whose interval it is: the method with a model of each labeler."""
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The labelers, one row each.
