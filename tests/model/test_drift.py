@@ -17,7 +17,7 @@ from hero_eval.estimation.curves import drifting
 from hero_eval.model.hero3 import drift_split
 from hero_eval.model.hero3.drift import (
     DRIFT_DF,
-    ONE_ROUND_SCALE,
+    SIZE_SCALE,
     SIZES,
     distance,
     drift_steps,
@@ -117,7 +117,7 @@ def test_one_past_round_leaves_the_drift_at_its_prior() -> None:
     drift = learn_drift(levels_of(past, current))
     assert not drift.known
     assert drift.is_present
-    assert drift.size == pytest.approx(ONE_ROUND_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
+    assert drift.size == pytest.approx(SIZE_SCALE, abs=0.05)  # the root mean square of a half-normal distribution
     assert drift.sizes is SIZES
     assert drift.from_past.sizes == pytest.approx(np.sqrt(2.0) * SIZES)  # the past round drifted as far as this one
     assert drift.from_past.of_one_round.sizes == pytest.approx(SIZES)

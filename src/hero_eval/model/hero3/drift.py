@@ -25,15 +25,11 @@ SIZES: Floats = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.25, 1.75, 2.5]
 """The grid of sigma, on the class-logit scale, from drifts that cannot be seen to those that take a rate anywhere. With
 all sizes doubled the smallest drifts could not be told, and intervals of rounds without drift would be longer
 (reasoned)."""
-SIZE_SCALE = 0.65
-"""Of sigma's half-normal prior. On real rounds with three or more past ones (`benchmarks/real_rounds.py`, hero3, 234
-estimates) .65 and .8 cover .936 alike, with interval scores of .444 and .451; smaller ones score lower still and cover
-less (`benchmarks/drift_prior.py`: .5 covers .857 of its worst setting, 1 covers .905). Doubled (measured at 0.8): rates
-stay, intervals are 2 to 15% longer, and half as long again where few past rounds have gold."""
-ONE_ROUND_SCALE = 0.8
-"""The same with one past round, where nothing but the prior tells: with .65, simulated rounds that drift by a logit are
-missed by about 12 of 100 intervals, with this by 8 (draws beside those of tests/model/test_drift.py). Doubled,
-intervals of such rounds reach nearly from 0 to 1 where labels are blunt (reasoned)."""
+SIZE_SCALE = 0.8
+"""Of sigma's half-normal prior: the lowest interval score on real rounds among scales that cover 92% in every setting
+with three or more past rounds (`benchmarks/drift_prior.py --draws 5`, with the rates' moves: .8 covers .924, .65 covers
+.905 at a score lower by .022). Doubled (measured): rates stay, intervals are 2 to 15% longer, and half as long again
+where few past rounds have gold."""
 DRIFT_DF = 5.0
 """Degrees of freedom of a drift of given size: rounds now and then drift farther than a normal distribution would have
 it (`benchmarks/drift_prior.py` compares 3, 5 and 10). Doubled (measured): rates stay, intervals are 1 to 3% shorter,
@@ -133,7 +129,7 @@ def learn_drift(fit: LevelModel) -> DriftPosterior:
         return no_drift(n_past)
     names, number = np.unique(rows.round[rows.known], return_inverse=True)
     if len(names) == 1:
-        return replace(drift_posterior(np.zeros(len(SIZES)), 1, ONE_ROUND_SCALE), spread=float(np.sqrt(2.0)))
+        return replace(drift_posterior(np.zeros(len(SIZES)), 1), spread=float(np.sqrt(2.0)))
     offset, gold, counts = gold_rows(fit, rows.known)
     log_likelihoods = np.array([marginal(offset, gold, number, counts, size)[0] for size in SIZES])
     told = sum_by(number, counts * (1.0 - (np.exp(offset) ** 2).sum(axis=1)), len(names))
