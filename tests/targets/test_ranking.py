@@ -398,6 +398,27 @@ def test_the_gold_of_each_model_counts_for_the_others() -> None:
 
 
 @pytest.mark.slow
+def test_models_of_different_labelers_are_judged_by_their_own_gold() -> None:
+    """Nobody's gold tells of labelers whom no other model has; the ranking would be refused."""
+    rounds, _ = drifting_models(5, 0.0, n_models=3)
+    own = {}
+    for name, one in rounds.items():
+        labels = pa.table(
+            {
+                "item": one.item_ids[one.label_item].tolist(),
+                "labeler": [f"{name}-{one.labelers[j]}" for j in one.label_labeler],
+                "label": [one.answer_values[k] for k in one.label_answer],
+            }
+        )
+        shown = np.flatnonzero(one.gold >= 0)
+        gold = pa.table({"item": one.item_ids[shown].tolist(), "gold": [one.classes[k] for k in one.gold[shown]]})
+        own[name] = hero.Round(labels, gold, name=name)
+    found = hero.rank(own)
+    assert found.method == "balanced"
+    assert all(one.code != "F540" for one in found.findings)
+
+
+@pytest.mark.slow
 @pytest.mark.simulation
 @pytest.mark.parametrize("drift", [0.0, 0.5])
 def test_differences_of_models_that_teach_each_other_are_covered(drift: float) -> None:

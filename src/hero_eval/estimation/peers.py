@@ -23,6 +23,9 @@ from hero_eval.round import Round
 
 LEAST_PEERS = 2
 """Other models with gold, of each model, from which they serve as its past rounds: one alone shows no drift."""
+MOST_LABELS = 3_000_000
+"""Of all models together, times the models, each of which is fitted beside all others: above that a ranking would take
+minutes (500,000 labels take HERO-3 a few seconds), and each model is judged by history and its own gold."""
 _INTERVALS = (None, "influence", "anytime")
 
 
@@ -31,9 +34,19 @@ def are_peers(sides: Sequence[Round], history: PastRounds, options: Options) -> 
     asked = options.method is not None or options.wants_covariates or options.penalty is not None
     if asked or options.interval not in _INTERVALS or isinstance(history, Reliability):
         return False
-    golden = sum(one.n_gold >= LEAST_GOLD for one in sides)
+    golden = [one for one in sides if one.n_gold >= LEAST_GOLD]
     past = () if history is None else history_rounds(history)
-    return golden > LEAST_PEERS and not is_large([*sides, *past])
+    if len(golden) <= LEAST_PEERS or is_large([*sides, *past]):
+        return False
+    if len(sides) * sum(one.n_labels for one in (*sides, *past)) > MOST_LABELS:
+        return False
+    return all(_knows_labelers(one, [other for other in golden if other is not one]) for one in sides)
+
+
+def _knows_labelers(one: Round, others: Sequence[Round]) -> bool:
+    """Whether most of a model's labelers answered for the others, too: of strangers their gold tells nothing."""
+    known = {name for other in others for name in other.labelers}
+    return 2 * sum(name in known for name in one.labelers) > len(one.labelers)
 
 
 def analyze_peers(
