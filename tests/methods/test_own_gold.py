@@ -215,14 +215,18 @@ def two_rounds(seed: int, n_gold: int) -> tuple[Round, Round]:
 
 
 @pytest.mark.slow
-def test_gold_that_contradicts_the_model_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that is off would outvote the golds of the very round that is asked about."""
-    current, past = two_rounds(30, 70)
+@pytest.mark.parametrize("n_past", [1, 4])
+def test_gold_that_contradicts_the_model_is_believed(monkeypatch: pytest.MonkeyPatch, n_past: int) -> None:
+    """A model that is off would outvote the golds of the very round that is asked about, fitted to choose by or not."""
+    current = two_rounds(30, 70)[0]
+    past = [two_rounds(30 + seed, 70)[1] for seed in range(n_past)]
     by_gold = hero.estimate_rate(current, past, method="ppi")
     usual = all_methods()["hero3"]
 
     def off(evidence: JointEvidence) -> Fit:
         fit = usual.run(evidence)
+        if not (evidence.current.gold >= 0).any():
+            return fit  # where past rounds are played it is right, and so it is chosen
         moved = fit.rates + np.array([-0.25, 0.25])
         return replace(fit, rates=moved, inside=moved)
 

@@ -395,6 +395,9 @@ def test_the_gold_of_each_model_counts_for_the_others() -> None:
     errors = [np.mean([one.std_error for one in ranking.pairs.values()]) for ranking in (found, alone)]
     assert errors[0] < 0.95 * errors[1]
     assert hero.rank(rounds, list(rounds.values())).to_dict()["models"] == found.to_dict()["models"]
+    grouped = hero.rank(rounds, groups={"j0": "vendor", "j1": "vendor"})  # its method is chosen in another way
+    assert [grouped[name].value for name in rounds] == pytest.approx([found[name].value for name in rounds], abs=0.05)
+    assert len({one.value for one in grouped.values()}) == len(rounds)
 
 
 @pytest.mark.slow

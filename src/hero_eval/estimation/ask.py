@@ -39,7 +39,11 @@ def analysis_by(choice: MethodChoice, rounds: RoundSet, options: Options, split:
     """By a method that was chosen and not asked for: another may stand in where what it assumes is refuted."""
     chosen = require(all_methods()[choice.name], choice.why, rounds, options, choice.findings)
     begun = choice.begun if split is None else None
-    if begun is None:
+    if begun is None or not _same(begun.rounds, rounds.all_rounds):  # peers are chosen for together
         return Analysis(reconsider(prepare(rounds, chosen, options, split)))
     findings = (*chosen.findings, *begun.findings)
-    return Analysis(reconsider(replace(begun, why=chosen.why, findings=findings, made=begun.fits)))
+    return Analysis(reconsider(replace(begun, why=chosen.why, findings=findings, made=(begun.method, begun.fits))))
+
+
+def _same(one: Sequence[Round], other: Sequence[Round]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -69,8 +69,8 @@ class Question:
     findings: tuple[Finding, ...] = ()
     history_clusters: NDArray[np.object_] | None = None
     rounds: tuple[Round, ...] = ()
-    made: tuple[Fit, ...] | None = None
-    """The fits, where they were made before all else was known."""
+    made: tuple[Method, tuple[Fit, ...]] | None = None
+    """A method and its fits, where they were made before all else was known; another method fits anew."""
 
     @property
     def n_gold(self) -> int:
@@ -89,8 +89,8 @@ class Question:
     @cached_property
     def fits(self) -> tuple[Fit, ...]:
         """The method's fit of every current round, made once."""
-        if self.made is not None:
-            return self.made
+        if self.made is not None and self.made[0] is self.method:
+            return self.made[1]
         return tuple(self.method.run(current.evidence) for current in self.currents)
 
     def influence(self, fit: Fit, current: Current, contrast: Floats) -> Influence:
