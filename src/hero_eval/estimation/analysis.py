@@ -40,6 +40,7 @@ from hero_eval.methods.result import Fit
 from hero_eval.model.confidence_sequence import mixture_size, reach
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import EDGE_ITEMS
+from hero_eval.model.threads import one_blas_thread
 
 _NO_SPREAD = 1e-20
 _TOUCH = 2e-3  # the default clipping bound, and a little more
@@ -74,6 +75,7 @@ class Analysis:
         """What profiles of each current round start from, however many quantities have one."""
         return tuple(profile_start(current) for current in self.question.currents)
 
+    @one_blas_thread()
     def estimate(
         self,
         target: str,

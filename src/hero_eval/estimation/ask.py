@@ -11,9 +11,11 @@ from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import require
 from hero_eval.estimation.select import MethodChoice, best_with_gold, reconsider, without_history_gold
 from hero_eval.methods.registry import all_methods
+from hero_eval.model.threads import one_blas_thread
 from hero_eval.round import Round
 
 
+@one_blas_thread()
 def ask(
     currents: Sequence[Round],
     history: PastRounds,

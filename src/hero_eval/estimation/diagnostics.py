@@ -30,6 +30,7 @@ from hero_eval.model.patterns import Floats, Ints, Patterns
 from hero_eval.model.row_scores import can_test
 from hero_eval.model.score_tests import Transport, check_transport
 from hero_eval.model.split_half import typical_labels
+from hero_eval.model.threads import one_blas_thread
 
 HALF_WIDTH = 0.05
 """How closely the gold that a refusal asks for would give the rate."""
@@ -48,6 +49,7 @@ ROUNDS_THAT_TELL = 3
 _LEAST_ITEMS = 20
 
 
+@one_blas_thread()
 def diagnose(question: Question) -> tuple[tuple[Finding, ...], ...]:
     """For each current round everything to be said of its fit, each remark once."""
     about_history = _history_findings(question)

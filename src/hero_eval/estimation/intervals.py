@@ -202,24 +202,27 @@ def drift_curve(
     least, most = float(contrast.min()), float(contrast.max())
     along = contrast[1:] - contrast[0]
 
-    def place(rates: Floats) -> float:
-        share = (float(contrast @ rates) - least) / (most - least)
-        return float(special.logit(min(max(share, 1e-9), 1 - 1e-9)))
+    def places(rates: Floats) -> Floats:
+        out: Floats = special.logit(np.clip((rates @ contrast - least) / (most - least), 1e-9, 1 - 1e-9))
+        return out
 
-    def shifted(step: float) -> float:
-        return place(between.moved(step * direction))
+    def place(rates: Floats) -> float:
+        return float(places(rates))
+
+    def shifted(steps: Floats) -> Floats:
+        return places(between.moved_by(steps.ravel()[:, None] * direction)).reshape(steps.shape)
 
     steepest = between.slopes() @ along
     direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
     drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.df))
     if between.unseen is None:
-        where = np.vectorize(shifted)(drifts)
+        where = shifted(drifts)
     else:
         direction = between.unseen.direction
         drifts = drifts[:, :, None] + between.unseen.steps
         ticks = np.linspace(drifts.min(), drifts.max(), _UNSEEN_TICKS)
-        where = np.interp(drifts, ticks, np.vectorize(shifted)(ticks)).reshape(len(drifts), -1)
-    middle, past = shifted(0.0), None if between.past is None else place(between.past)
+        where = np.interp(drifts, ticks, shifted(ticks)).reshape(len(drifts), -1)
+    middle, past = float(shifted(np.zeros(1))[0]), None if between.past is None else place(between.past)
     items = Influence(tuple(part for part in influence.parts if part.source != "rounds"))
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)

@@ -20,6 +20,7 @@ from hero_eval.methods.evidence import Evidence
 from hero_eval.methods.registry import Method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Bools, Floats
+from hero_eval.model.threads import one_blas_thread
 from hero_eval.round import Round
 
 
@@ -91,7 +92,8 @@ class Question:
         """The method's fit of every current round, made once."""
         if self.made is not None and self.made[0] is self.method:
             return self.made[1]
-        return tuple(self.method.run(current.evidence) for current in self.currents)
+        with one_blas_thread():
+            return tuple(self.method.run(current.evidence) for current in self.currents)
 
     def influence(self, fit: Fit, current: Current, contrast: Floats) -> Influence:
         """Influence on  contrast . rates  for contrast (K,), with or without history by the kind of interval."""

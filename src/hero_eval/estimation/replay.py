@@ -30,6 +30,7 @@ from hero_eval.model.gold_history import past_mean
 from hero_eval.model.hero3.drift import SIZES, DriftPosterior, drift_posterior, no_drift
 from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
 from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.threads import one_blas_thread
 from hero_eval.round import Round
 
 HISTORY_MEAN = "history_mean"
@@ -166,6 +167,7 @@ def _gold_of(one: Round) -> tuple[Ints, Floats, Floats, Floats]:
     return one.gold[known], np.ones(len(weight)), weight, weight**2
 
 
+@one_blas_thread()
 def replay(
     rounds: Sequence[Round],
     played: Sequence[int],

@@ -19,6 +19,7 @@ from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.score_tests import measure_skills
+from hero_eval.model.threads import one_blas_thread
 from hero_eval.read import RoundLike, TableLike, past_rounds_of
 from hero_eval.round import Round
 from hero_eval.score_scale import on_one_scale
@@ -135,6 +136,7 @@ def fit_reliability(
     return fit_with(history_rounds(history), options, None, progress, shrinkage, warm=warm_start)
 
 
+@one_blas_thread()
 def fit_with(
     rounds: tuple[Round, ...],
     options: EMOptions,

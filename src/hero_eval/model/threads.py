@@ -1,12 +1,17 @@
-"""How many threads the kernels may use."""
+"""How many threads the kernels may use, and that products of small matrices use one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
 
 _limits: list[int] = []
+_inside: list[Any] = []
+_lock = Lock()
 
 
 @contextmanager
@@ -23,3 +28,30 @@ def thread_count() -> int:
     """The cores that this process may use, unless fewer threads are asked for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([cores, *_limits])
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Products and factors of matrices take one thread in here, whoever multiplies.
+
+    Those of a fit are small: threads that wait for each other cost several times what they save, the more the busier
+    the machine is, and sums would depend on their number. Whoever leaves last gives the process its threads back.
+    """
+    with _lock:
+        _inside.append(_libraries().limit(limits=1, user_api="blas") if not _inside else _inside[0])
+    try:
+        yield
+    finally:
+        with _lock:
+            limiter = _inside.pop()
+            if not _inside:
+                limiter.restore_original_limits()
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries that multiply matrices: looked up once they are loaded, numpy's and scipy's own."""
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -33,10 +33,10 @@ from hero_eval.model.hero3.drift import (
     DriftPosterior,
     gold_rows,
     label_shares,
-    marginal,
     mean_slopes,
     shift_logits,
     size_log_prior,
+    size_marginals,
 )
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.patterns import Floats, sum_by
@@ -132,8 +132,7 @@ def learn_split(fit: LevelModel, *readings: Floats) -> ClassSplit:
     for i, (reading, weight, prior) in enumerate(cells):
         moved = offset.copy()
         moved[:, 1:] += weight * moves[reading][rows.round[rows.known]]
-        for k, size in enumerate(SIZES):
-            log_likelihoods[i, k], means[i, k] = marginal(moved, gold, number, of_gold, size, MEAN_SD**-2)
+        log_likelihoods[i], means[i] = size_marginals(moved, gold, number, of_gold, MEAN_SD**-2)
         log_likelihoods[i] += np.log(prior)
     joint = log_likelihoods + size_log_prior()
     chance = np.exp(joint - logsumexp(joint))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hero_eval.model.hero3.drift import DriftPosterior, mean_slopes, shift_logits
+from hero_eval.model.hero3.drift import DriftPosterior, mean_shifted, mean_slopes
 from hero_eval.model.hero3.unseen_classes import UnseenClasses
 from hero_eval.model.patterns import Floats
 
@@ -46,8 +46,12 @@ class DriftVariance:
 
     def moved(self, shift: Floats) -> Floats:
         """(K,) the rates if every item's log-ratios were off by `shift` (K-1,)."""
-        rates: Floats = self.counts @ shift_logits(self.shares, shift) / self.counts.sum()
-        return rates
+        out: Floats = self.moved_by(shift[None])[0]
+        return out
+
+    def moved_by(self, shifts: Floats) -> Floats:
+        """(S, K) the same for each of several shifts (S, K-1)."""
+        return mean_shifted(self.shares, self.counts, shifts)
 
     def slopes(self) -> Floats:
         """(K-1, K-1): d rates[1:] / d shift."""
@@ -63,7 +67,7 @@ class DriftVariance:
         """The same without drift."""
         if self.unseen is None:
             return self.own
-        off = np.array([self.moved(step * self.unseen.direction) for step in self.unseen.steps])
+        off = self.moved_by(self.unseen.steps[:, None] * self.unseen.direction)
         off = (off - self.moved(np.zeros(off.shape[1] - 1)))[:, 1:]
         out: Floats = self.own + off.T @ off / len(off)
         return out

@@ -8,7 +8,7 @@ class design.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -178,6 +178,11 @@ class LevelModel:
     def shares(self) -> Floats:
         """(P, K): P(class | answers, gold) of every row."""
         return class_shares(self.rows, self.shape, self.parameters, self.post)
+
+    @cached_property
+    def gold_by_labels(self) -> Floats:
+        """(n, K): P(class | labels alone) of the rows with gold."""
+        return replace(self, rows=self.rows.some(self.rows.known).blind()).shares
 
     def prior_shares(self, as_round: int) -> tuple[Floats, Floats]:
         """P(class | covariates) (P, K) in that round, and the design (P, m) behind it."""

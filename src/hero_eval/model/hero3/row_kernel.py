@@ -3,13 +3,16 @@
 The likelihood of a row's components is a product over its labels' cells and its key. Every cell's and key's numbers are
 taken relative to the largest of their components, so that products stay within a float64 and no exponential is needed;
 what was taken off is added back to the log-likelihood, as a sum over cells. Rows of so many or such telling labels that
-a product might not hold go by logarithms. Rows are cut into chunks by the data alone, and the chunks' sums are added in
-their order, so that no digit depends on the number of threads.
+a product might not hold go by logarithms. Loops over a handful of components are several times as fast if their number
+is known when they are compiled, so few components have a pass for each number of them. Rows are cut into chunks by the
+data alone, and the chunks' sums are added in their order, so that no digit depends on the number of threads.
 Shapes: P rows, C cells and N keys (numbered behind the cells), E components.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,11 @@ _OWN_SUMS = 1 << 24
 """Entries that all chunks' own sums may take together: 128 MB. Doubled, twice the memory (reasoned)."""
 _MOST_LOG = 690.0
 """Of a product that is still a float64: e^-708 is the least. Doubled, products would be 0."""
+_LEAST_PRODUCT = 1e-150
+"""Of rows' likelihoods, before its logarithm is taken: the square of it is still a float64. Doubled, as before."""
+MOST_UNROLLED = 16
+"""Components up to which there is a pass for each number of them. It bounds time only, that of compiling included; last
+digits differ (reasoned)."""
 
 
 @njit(nogil=True, cache=True)
@@ -90,6 +98,79 @@ def _expect(
     return likelihood
 
 
+@cache
+def _expect_few(n_components: int) -> Callable[..., float]:
+    """The pass for so many components, of rows whose products all hold."""
+
+    @njit(nogil=True, cache=True)
+    def expect(
+        start: int,
+        stop: int,
+        ends: Any,
+        cells: Any,
+        keys: Any,
+        counts: Any,
+        ratios: Any,
+        own: Any,
+        post: Any,
+    ) -> float:
+        """As `_expect`; labels are taken two at a time, behind the first of an odd number of them."""
+        keep = len(post) > 0
+        joint = np.empty(n_components)
+        likelihood, product = 0.0, 1.0
+        for row in range(start, stop):
+            key, first, last = keys[row], ends[row], ends[row + 1]
+            odd = (last - first) % 2 == 1
+            if odd:
+                a = cells[first]
+                for e in range(n_components):
+                    joint[e] = ratios[key, e] * ratios[a, e]
+            else:
+                for e in range(n_components):
+                    joint[e] = ratios[key, e]
+            k = first + odd
+            while k < last:
+                a, b = cells[k], cells[k + 1]
+                for e in range(n_components):
+                    joint[e] *= ratios[a, e] * ratios[b, e]
+                k += 2
+            whole = 0.0
+            for e in range(n_components):
+                whole += joint[e]
+            count = counts[row]
+            if count == 1.0 and whole > _LEAST_PRODUCT:
+                product *= whole
+                if product < _LEAST_PRODUCT:
+                    likelihood += np.log(product)
+                    product = 1.0
+            else:
+                likelihood += count * np.log(whole)
+            if keep:
+                for e in range(n_components):
+                    post[row, e] = joint[e] / whole
+            scale = count / whole
+            if odd:
+                a = cells[first]
+                for e in range(n_components):
+                    joint[e] *= scale
+                    own[key, e] += joint[e]
+                    own[a, e] += joint[e]
+            else:
+                for e in range(n_components):
+                    joint[e] *= scale
+                    own[key, e] += joint[e]
+            k = first + odd
+            while k < last:
+                a, b = cells[k], cells[k + 1]
+                for e in range(n_components):
+                    own[a, e] += joint[e]
+                    own[b, e] += joint[e]
+                k += 2
+        return likelihood + np.log(product)  # type: ignore[no-any-return]
+
+    return expect
+
+
 @njit(nogil=True, cache=True)
 def _carry(
     start: int, stop: int, ends: Any, cells: Any, keys: Any, counts: Any, moves: Any, post: Any, own: Any
@@ -132,8 +213,11 @@ class RowKernel:
         patterns = keyed.patterns
         self._n_cells = int(patterns.cells.shape[1])
         self._size = self._n_cells + len(keyed.row)
-        self._ends, self._cells = patterns.cells.indptr, patterns.cells.indices
-        self._keys = (keyed.of_row + self._n_cells).astype(np.int64)
+        small = np.int32 if self._size < 1 << 31 else np.int64
+        self._ends = patterns.cells.indptr.astype(np.int64)
+        self._cells = patterns.cells.indices.astype(small, copy=False)
+        self._keys = (keyed.of_row + self._n_cells).astype(small)
+        self._longest = int(np.diff(self._ends).max(initial=0))
         self._counts = patterns.counts
         by_cell, by_key = keyed.to_keys(patterns.counts[:, None])
         self._met: Floats = np.concatenate([by_cell[:, 0], by_key[:, 0]])
@@ -151,11 +235,16 @@ class RowKernel:
         own = np.zeros((len(self._cuts) - 1, self._size, logs.shape[1]))
         sums = np.zeros(len(own))
         kept = np.empty((0, logs.shape[1])) if post is None else post
+        holds = bounds[1] + self._longest * bounds[0] < _MOST_LOG
+        few = _expect_few(logs.shape[1]) if holds and logs.shape[1] <= MOST_UNROLLED else None
 
         def work(chunk: int) -> None:
             span = self._cuts[chunk], self._cuts[chunk + 1]
             data = self._ends, self._cells, self._keys, self._counts
-            sums[chunk] = _expect(*span, *data, ratios, logs, bounds, own[chunk], kept)
+            if few is None:
+                sums[chunk] = _expect(*span, *data, ratios, logs, bounds, own[chunk], kept)
+            else:
+                sums[chunk] = few(*span, *data, ratios, own[chunk], kept)
 
         run_chunks(work, len(own))
         both = own[0] if len(own) == 1 else own.sum(axis=0)
