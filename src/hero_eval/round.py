@@ -111,6 +111,8 @@ class Round(AnyRound):
     """The positive class, if one was named."""
     frame_kind: str
     """Where the labels came from: pandas, polars, pyarrow, duckdb or files."""
+    counts: dict[Any, Any]
+    """What was counted of the round before, for those who count it again; of small rounds only."""
     holds_items: bool = True
     """Whether items and labels are at hand one by one; not if `read_round` left them in their files."""
     stays_in_engine: bool = False
@@ -164,6 +166,7 @@ class Round(AnyRound):
         self.positive = contents.positive
         self.frame_kind = contents.frame_kind
         self.idle = contents.idle
+        self.counts = {}
 
     @property
     def item_ids(self) -> NDArray[np.object_]:

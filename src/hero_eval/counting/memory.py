@@ -13,6 +13,9 @@ from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, count_patter
 from hero_eval.model.routing import routing_weights
 from hero_eval.round import Round
 
+_KEPT = 50_000
+"""Labels of a round up to which its counts are kept: some megabytes. It bounds time and memory only."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counted:
@@ -36,8 +39,21 @@ def count_in_memory(
 ) -> Counted:
     """Count these rounds as one; labels by other labelers are left out, and items that then have none.
 
-    `routed`: known probabilities of having gold weigh the items, so that those with gold stand for all.
+    `routed`: known probabilities of having gold weigh the items, so that those with gold stand for all. A small round
+    that is played as past and as current keeps its counts.
     """
+    if len(rounds) > 1 or rounds[0].n_labels > _KEPT:
+        return _counted(rounds, labelers, classes, routed)
+    one = rounds[0]
+    routed = routed and one.n_gold > 0 and one.gold_probability() is not None
+    asked = tuple(labelers), tuple(classes), routed
+    if asked not in one.counts:
+        one.counts[asked] = _counted(rounds, labelers, classes, routed)
+    found: Counted = one.counts[asked]
+    return found
+
+
+def _counted(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str], routed: bool) -> Counted:
     place = {name: position for position, name in enumerate(labelers)}
     class_of = {name: position for position, name in enumerate(classes)}
     scored = any(one.label_score is not None for one in rounds)  # then all were cut into the same bins

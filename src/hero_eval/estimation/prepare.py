@@ -15,7 +15,7 @@ from hero_eval.estimation import covariates as shared
 from hero_eval.estimation.clusters import clusters_of, clusters_of_history, repeat_findings
 from hero_eval.estimation.options import Options, PastRounds, require_round
 from hero_eval.estimation.question import Current, Question
-from hero_eval.estimation.repeated_data import overlap_findings, refuse_own_history
+from hero_eval.estimation.repeated_data import overlap_findings, refuse_same
 from hero_eval.estimation.unseen_answers import outside_gold
 from hero_eval.findings import Finding, name_some
 from hero_eval.labelers.fitting import fit_with, history_rounds, labelers_of
@@ -86,7 +86,7 @@ def gather_rounds(
     respelled = any(new is not old for new, old in zip(together, past, strict=False))
     past, here = tuple(together[: len(past)]), tuple(together[len(past) :])
     for current in here:
-        refuse_own_history(current, past or None)
+        refuse_same(current, past)
     classes = common_classes([*here, *past])
     if not isinstance(history, Reliability):
         return RoundSet(here, past, classes)
@@ -94,11 +94,13 @@ def gather_rounds(
     return RoundSet(here, past, classes, fitted, history.options, history.shrinkage)
 
 
-def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | None = None) -> Question:
+def prepare(
+    rounds: RoundSet, chosen: Chosen, options: Options, split: str | None = None, *, remarks: bool = True
+) -> Question:
     """Learn from history, and prepare the current rounds' evidence.
 
     `split` is a column whose value is the same throughout each current round: history's covariate means are then those
-    of its items with that value.
+    of its items with that value. Who wants only numbers saves the time of `remarks` on the rounds.
     """
     names, method = chosen.covariates, chosen.method
     columns: tuple[CovariateColumns | None, ...] = (None,) * len(rounds.currents)
@@ -132,16 +134,16 @@ def prepare(rounds: RoundSet, chosen: Chosen, options: Options, split: str | Non
         _prepare_current(replace(material, current=one, columns=column), method, options)
         for one, column in zip(rounds.currents, columns, strict=True)
     )
-    past_clusters, remarks = clusters_of_history(rounds.past, options.cluster)
-    found = (
-        *chosen.findings,
-        *told,
-        *_advice(before, chosen, options),
-        *remarks,
-        *repeat_findings(rounds.currents, rounds.past, options.cluster),
-        *overlap_findings(rounds.currents, rounds.past),
-        *outside_gold(rounds.currents, rounds.past, rounds.classes),
-    )
+    past_clusters, on_clusters = clusters_of_history(rounds.past, options.cluster)
+    found = (*chosen.findings, *told)
+    if remarks:
+        found += (
+            *_advice(before, chosen, options),
+            *on_clusters,
+            *repeat_findings(rounds.currents, rounds.past, options.cluster),
+            *overlap_findings(rounds.currents, rounds.past),
+            *outside_gold(rounds.currents, rounds.past, rounds.classes),
+        )
     everything = rounds.all_rounds
     return Question(
         rounds.classes, prepared, reliability, method, chosen.why, options, found, past_clusters, everything

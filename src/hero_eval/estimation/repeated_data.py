@@ -38,7 +38,12 @@ _FAR_FROM_HALF = 0.35
 
 def refuse_own_history(current: Round, history: Round | Sequence[Round] | Reliability | None) -> None:
     """E208 for a current round that is one of the past rounds, under whatever name."""
-    for one in () if history is None else history_rounds(history):
+    refuse_same(current, () if history is None else history_rounds(history))
+
+
+def refuse_same(current: Round, past: Sequence[Round]) -> None:
+    """The same for rounds that are known to differ from each other."""
+    for one in past:
         if current.holds_same_as(one):
             raise wrong(
                 "E208",

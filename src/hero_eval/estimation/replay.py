@@ -19,7 +19,7 @@ from hero_eval.estimate import Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import standard_quantile
 from hero_eval.estimation.options import Options, PastRounds
-from hero_eval.estimation.prepare import gather_rounds, prepare
+from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import is_lack, require
 from hero_eval.estimation.shared_fits import SharedFits, play_order
 from hero_eval.influence import Influence
@@ -196,7 +196,7 @@ def replay(
         others = tuple(one for place, one in enumerate(rounds) if place != position)
         shares = shared or SharedFits()
         history = shares.history(others, em or EMOptions(), classes, shrinkage)
-        current = rounds[position].without_gold()
+        gathered = gather_rounds([rounds[position].without_gold()], history, options.at_least)
         order = play_order(len(rounds), position)
         for step, name in enumerate(methods):
             if progress is not None:
@@ -205,7 +205,7 @@ def replay(
                 if name == HISTORY_MEAN:
                     plays += _history_means(others, classes, quantities, seen, names[position], options.level)
                     continue
-                analysis = analyze([current], history, options_of(name, options))
+                analysis = _analyzed(gathered, options_of(name, options))
                 if shared is not None:
                     analysis = shared.analysis(analysis, [order])
                 estimates, moved = _one(analysis, quantities, seen)
@@ -225,10 +225,13 @@ def replay(
 
 def analyze(currents: Sequence[Round], history: PastRounds, options: Options) -> Analysis:
     """The question answered by the method that the options name; nothing but numbers is wanted of it."""
-    rounds = gather_rounds(currents, history, options.at_least)
+    return _analyzed(gather_rounds(currents, history, options.at_least), options)
+
+
+def _analyzed(rounds: RoundSet, options: Options) -> Analysis:
     assert options.method is not None
     chosen = require(all_methods()[options.method], "asked for", rounds, options)
-    return Analysis(prepare(rounds, chosen, options), diagnosed=False)
+    return Analysis(prepare(rounds, chosen, options, remarks=False), diagnosed=False)
 
 
 def options_of(name: str, options: Options) -> Options:
