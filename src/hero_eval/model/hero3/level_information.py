@@ -79,7 +79,7 @@ class LevelInformation:
     def score_sum(self) -> Floats:
         """(p,): the scores of all rows, each times its count."""
         expected = self.model.expected
-        return self.slopes.to_parameters(expected.cells.reshape(-1, self.post.shape[1]), expected.by_key)
+        return self.slopes.to_parameters(expected.cells.reshape(-1, self.model.shape.n_components), expected.by_key)
 
     def _complete_blocks(self, counts: Floats) -> tuple[Floats, list[Floats]]:
         """The information if all components were seen: of each labeler (J, w, w); of levels (if any) and classes."""
@@ -182,7 +182,7 @@ class LevelInformation:
         """Whether scores are so nearly full that full products are faster than sums over pairs of entries."""
         at, patterns = self.model.parameters, self.model.rows.patterns
         labels_of_row = len(patterns.cells.indices) / max(patterns.n_rows, 1)
-        return bool(labels_of_row * at.answers[0].size + self.post.shape[1] >= _FULL_SHARE * self.size)
+        return bool(labels_of_row * at.answers[0].size + self.model.shape.n_components >= _FULL_SHARE * self.size)
 
     def _pair_tables(self, counts: Floats) -> Iterator[Floats]:
         """For each component (C, C), C cells, and keys if they are few: its items in which two of them meet."""

@@ -169,10 +169,12 @@ class LevelModel:
         """(P, E): P(component | answers, gold) of every row."""
         return self._found[0]
 
-    @property
+    @cached_property
     def expected(self) -> Expected:
         """The sums of these, and the log-likelihood of all rows without the prior."""
-        return self._found[1]
+        if "_found" in self.__dict__ or kernel_of(self.rows, self.shape) is None:
+            return self._found[1]
+        return expect(self.rows, self.shape, self.parameters)  # which keeps nothing for each row
 
     @cached_property
     def shares(self) -> Floats:
