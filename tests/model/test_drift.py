@@ -24,6 +24,7 @@ from hero_eval.model.hero3.drift import (
     gold_shift,
     label_shares,
     learn_drift,
+    mean_shifted,
     mean_slopes,
     shift_logits,
 )
@@ -300,3 +301,15 @@ def test_a_class_that_nobody_uses_changes_little() -> None:
         found.append(hero.estimate_rate(rounds[1], rounds[0], positive="1", method="hero3"))
     assert all("by_labels" in finding(one, "F310").data for one in found)
     assert found[1].value == pytest.approx(found[0].value, abs=0.02)
+
+
+def test_rates_are_moved_by_all_shifts_as_by_each() -> None:
+    """An interval would rest on drifts other than those that the model allows for."""
+    rng = np.random.default_rng(8)
+    for n_classes in (2, 4):
+        shares, counts = rng.dirichlet(np.full(n_classes, 0.3), 1_300), rng.uniform(0.5, 3.0, 1_300)
+        shares[0] = np.eye(n_classes)[0]
+        shifts = 6.0 * rng.normal(size=(9, n_classes - 1))
+        found = mean_shifted(shares, counts, shifts)
+        for one, shift in zip(found, shifts, strict=True):
+            assert one == pytest.approx(counts @ shift_logits(shares, shift) / counts.sum(), rel=1e-12)

@@ -71,7 +71,7 @@ def naive_sums(rows: RoundRows, of_cells: Floats, of_keys: Floats, keys: Ints) -
     return cells, by_key, float(total)
 
 
-KINDS = st.tuples(st.sampled_from([0, 2, 5, -3]), st.sampled_from([2, 3]), st.sampled_from([0, 2]))
+KINDS = st.tuples(st.sampled_from([0, 2, 5, -3, -9]), st.sampled_from([2, 3]), st.sampled_from([0, 2]))
 
 
 @pytest.mark.slow
@@ -109,6 +109,28 @@ def test_threads_change_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (alone.by_key == together.by_key).all()
     assert alone.log_likelihood == together.log_likelihood
     assert shares_and_sums(rows, of, at)[1].log_likelihood == alone.log_likelihood
+
+
+def test_a_pass_for_few_components_is_that_for_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit would jump where the number of its levels changes; rows of tiny likelihood would have none at all."""
+    rows, of = some_rows(5, 2, n_labelers=40, n_items=300), LevelShape(3, 2, True)
+    at = some_point(6, rows, of, steep=3.0)
+    logs = answer_logs(of, at.answers).reshape(-1, 3), key_logs(rows, of, at)
+    few = RowKernel(rows.keyed(of)).expect(*logs)
+    monkeypatch.setattr(row_kernel, "MOST_UNROLLED", 0)
+    every = RowKernel(rows.keyed(of)).expect(*logs)
+    for one, other in zip(few, every, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+
+
+def test_a_point_that_is_looked_at_has_the_sums_of_one_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newton's method would compare points by other likelihoods than it ends with."""
+    monkeypatch.setattr(likelihood, "MANY_LABELS", 0)
+    one, other = some_fit(3, 3, 2, 0), some_fit(3, 3, 2, 0)
+    assert other.post.shape == (other.rows.patterns.n_rows, 3)
+    assert one.expected.log_likelihood == other.expected.log_likelihood
+    assert "_found" not in one.__dict__
+    assert (one.expected.cells == other.expected.cells).all()
 
 
 def some_fit(seed: int, n_levels: int, n_classes: int, n_covariates: int) -> LevelFit:

@@ -10,7 +10,6 @@ from threading import Lock
 from typing import Any
 
 _limits: list[int] = []
-_inside: list[Any] = []
 _lock = Lock()
 
 
@@ -35,17 +34,16 @@ def one_blas_thread() -> Iterator[None]:
     """Products and factors of matrices take one thread in here, whoever multiplies.
 
     Those of a fit are small: threads that wait for each other cost several times what they save, the more the busier
-    the machine is, and sums would depend on their number. Whoever leaves last gives the process its threads back.
+    the machine is, and sums would depend on their number. Who comes first takes the threads, and gives them back.
     """
-    with _lock:
-        _inside.append(_libraries().limit(limits=1, user_api="blas") if not _inside else _inside[0])
-    try:
+    if not _lock.acquire(blocking=False):  # somebody has taken them already
         yield
+        return
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        with _lock:
-            limiter = _inside.pop()
-            if not _inside:
-                limiter.restore_original_limits()
+        _lock.release()
 
 
 @cache
