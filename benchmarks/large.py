@@ -87,8 +87,8 @@ def of_scores(folder: Path, n_labels: int, n_labelers: int) -> None:
         told, seconds, peak = run_command(command)
         low, high = told["interval"]["low"], told["interval"]["high"]
         print(
-            f"{n_labels:,} scores by {n_labelers:,} labelers, {method} ({told['method']}), {engine}: {seconds:.1f} s of "
-            f"the processor, peak {peak:,.0f} MB; {told['value']:.9f}, 95% interval {low:.9f} to {high:.9f}",
+            f"{n_labels:,} scores by {n_labelers:,} labelers, {method} ({told['method']}), {engine}: {seconds:.1f} s "
+            f"of the processor, peak {peak:,.0f} MB; {told['value']:.9f}, 95% interval {low:.9f} to {high:.9f}",
             flush=True,
         )
 

@@ -51,7 +51,7 @@ def judged(seed: int, name: str, n_items: int = 150) -> tuple[pd.DataFrame, pd.D
     return labels, gold.sample(frac=0.3, random_state=seed).sort_index()
 
 
-def write_round(folder: Path, labels: pd.DataFrame, gold: pd.DataFrame | None, ending: str = "parquet") -> Path:
+def write_round(folder: Path, labels: pd.DataFrame, gold: pd.DataFrame | None = None, ending: str = "parquet") -> Path:
     folder.mkdir(parents=True)
     for name, table in (("labels", labels), ("gold", gold)):
         if table is None:
@@ -325,3 +325,22 @@ def test_many_labelers_of_scores(tmp_path: Path) -> None:
     path = write_round(tmp_path / "r", labels, gold)
     one, other = (on_one_scale([read_on(on, path)])[0] for on in ("memory", "duckdb"))
     assert spelled(other) == spelled(one)
+
+
+@pytest.mark.parametrize("kinds", [("probability", "probability"), ("grade", "same")], ids="-".join)
+def test_a_history_on_another_scale_is_refused_in_files(kinds: tuple[str, str], tmp_path: Path) -> None:
+    """Percents beside probabilities: bins would hold both, and the estimate would be next to 1."""
+    labels, gold = judged(1, "past")
+    now, _ = judged(2, "now")
+    past = labels[labels["labeler"].isin(kinds)]
+    gold = gold[gold["item"].isin(past["item"])]
+    other = now[now["labeler"].isin(kinds)]
+    paths = [
+        write_round(tmp_path / "past", past, gold),
+        write_round(tmp_path / "now", other.assign(label=(other["label"] * 10).round(6))),
+    ]
+    for engine in ("memory", "duckdb"):
+        history, current = (read_on(engine, path) for path in paths)
+        with pytest.raises(InputError, match=r"E210.*different scales"):
+            hero.estimate_rate(current, history, method="hero1")
+        assert hero.estimate_rate(history, method="hero1").value > 0  # alone it is on one scale

@@ -6,7 +6,7 @@ It goes wherever a round goes. What asks for its items one by one is refused wit
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,11 +18,13 @@ from hero_eval.counting.engine import CountSource, Names, ScoreSource
 from hero_eval.counting.tally import Tally, hide_gold
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding
+from hero_eval.io.scores import as_numbers
 from hero_eval.io.tables import absent
 from hero_eval.io.values import count_of
 from hero_eval.model.moments import Forms
 from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.round import Round
+from hero_eval.round_scales import NumberFacts, facts_of
 
 if TYPE_CHECKING:
     from hero_eval.counting.score_pool import ScorePart
@@ -104,6 +106,20 @@ class LargeRound(AnyRound):
         """What bins are learned from."""
         assert isinstance(self.source, ScoreSource)
         return self.source.part()
+
+    def number_facts(self, who: Collection[str] | None, above: float, below: float) -> NumberFacts | None:
+        """Of the labels of these labelers, all if None: how many, from where to where, and how many are beyond two
+        bounds; None if labels are no numbers."""
+        wanted = set(self.labelers if who is None else who)
+        if isinstance(self.source, ScoreSource):
+            return self.source.part().facts(wanted, above, below)
+        numbers = as_numbers(self.values)
+        if np.isnan(numbers).any():
+            return None
+        tally = self.tally()
+        theirs = np.array([name in wanted for name in tally.labelers], np.bool_)[tally.cells // tally.n_answers]
+        times = np.repeat(tally.items, np.diff(tally.ends))[theirs]
+        return facts_of(numbers[tally.cells[theirs] % tally.n_answers], times, above, below)
 
     def _on(self, source: CountSource) -> LargeRound:
         """The round on another source of its own counts."""

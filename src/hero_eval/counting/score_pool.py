@@ -7,7 +7,7 @@ it: those that `atoms_of` makes in memory, from the same arithmetic on whole num
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from hero_eval.counting.sql import floats, literal
 from hero_eval.errors import wrong
 from hero_eval.io.score_bins import ATOMS, Atoms, ScoreDistribution
 from hero_eval.model.patterns import Ints
+from hero_eval.round_scales import NumberFacts
 
 _SERIAL = itertools.count()
 
@@ -32,6 +33,19 @@ class ScorePart:
     relation: str
     known: dict[tuple[str, ...], ScoreDistribution] = field(default_factory=dict)
     """What was learned from this round, first by name, and others."""
+
+    def facts(self, who: Collection[str], above: float, below: float) -> NumberFacts | None:
+        """How many scores these labelers gave, from where to where, and how many beyond two bounds."""
+        places = [str(j) for j, name in enumerate(self.labelers) if name in who]
+        bounds = [
+            f"sum(CASE WHEN score {sign} {literal(bound)} THEN n ELSE 0 END)" if np.isfinite(bound) else "0"
+            for sign, bound in ((">", above), ("<", below))
+        ]
+        row = self.session.query(
+            f"SELECT sum(n) AS n, min(score) AS low, max(score) AS high, {bounds[0]} AS above, {bounds[1]} AS below "
+            f"FROM {self.relation} AS s WHERE j IN ({', '.join(places) or '-1'})"
+        ).to_pylist()[0]
+        return None if row["n"] is None else NumberFacts(**{name: float(value) for name, value in row.items()})
 
 
 @dataclass(frozen=True, eq=False)
