@@ -62,11 +62,10 @@ def _solved(information: Floats, gradient: Floats) -> Floats:
     """The step; where a point that was tried leaves a level without any weight, and so without information, the way
     that the gradient shows, which is damped."""
     try:
-        step: Floats = np.linalg.solve(information, gradient)
+        return np.asarray(np.linalg.solve(information, gradient), np.float64)
     except np.linalg.LinAlgError:
         held = _HELD * max(float(np.abs(np.diag(information)).max()), 1.0)
-        step = np.linalg.solve(information + held * np.eye(len(information)), gradient)
-    return step
+        return np.asarray(np.linalg.solve(information + held * np.eye(len(information)), gradient), np.float64)
 
 
 def level_curvature(at: LevelParameters, size: Floats) -> Floats:
