@@ -2,6 +2,7 @@
 
     python benchmarks/large.py [--labels 100000000] [--billion] [--folder build/bench]
     python benchmarks/large.py --methods [--labelers 10] [--labels 100000000]
+    python benchmarks/large.py --scores [--labelers 10] [--labels 10000000]
 
 1. Parquet to the HERO-1 and HERO-2 estimates with their intervals, and the time that DuckDB needs for
    `select item, count(*), sum(label) ... group by item` on the same file, in the same run, in turns.
@@ -9,6 +10,8 @@
 3. With --billion: a thousand million labels under a memory limit of 8 GB for the whole process. The file is deleted.
 4. With --methods, and nothing else: the command `hero estimate` by default, by hero3 and by hero1, in processor time,
    with its peak of memory.
+5. With --scores, and nothing else: the same of probabilities of eight decimals, nearly all of which are different, in
+   bins that DuckDB learns and in memory, by hero1 and by default.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from make_labels import make_labels
 from tasks import measure
@@ -63,17 +67,40 @@ def by_method(folder: Path, n_labels: int, n_labelers: int) -> None:
     for method in ("hero1", "hero3", "default"):
         command = [sys.executable, "-m", "hero_eval.cli.main", "estimate", str(current), "--history", str(history)]
         command += ["--json"] if method == "default" else ["--json", "--method", method]
-        started = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert started.stdout is not None
-        told = json.loads(started.stdout.read())
-        _, status, usage = os.wait4(started.pid, 0)
-        used[method] = usage.ru_utime + usage.ru_stime
+        told, used[method], peak = run_command(command)
         ratio = f"{used[method] / used['hero1']:.2f} of hero1"
         print(
             f"{n_labels:,} labels by {n_labelers:,} labelers, {method} ({told.get('method')}): {used[method]:.1f} s of "
-            f"the processor, {ratio}, peak {usage.ru_maxrss / 1024:,.0f} MB, exit {os.waitstatus_to_exitcode(status)}",
+            f"the processor, {ratio}, peak {peak:,.0f} MB",
             flush=True,
         )
+
+
+def of_scores(folder: Path, n_labels: int, n_labelers: int) -> None:
+    current = folder / f"scores-{n_labels}-{n_labelers}.parquet"
+    history = folder / f"scored-history-{n_labels // 20}-{n_labelers}.parquet"
+    make_labels(current, n_labels, n_labelers, seed=1, scores=True)
+    make_labels(history, n_labels // 20, n_labelers, 0.02, seed=2, scores=True)
+    for method, engine in (("hero1", "duckdb"), ("hero1", "memory"), ("default", "duckdb")):
+        command = [sys.executable, "-m", "hero_eval.cli.main", "estimate", str(current), "--history", str(history)]
+        command += ["--json", "--engine", engine, *(["--method", method] if method != "default" else [])]
+        told, seconds, peak = run_command(command)
+        low, high = told["interval"]["low"], told["interval"]["high"]
+        print(
+            f"{n_labels:,} scores by {n_labelers:,} labelers, {method} ({told['method']}), {engine}: {seconds:.1f} s "
+            f"of the processor, peak {peak:,.0f} MB; {told['value']:.9f}, 95% interval {low:.9f} to {high:.9f}",
+            flush=True,
+        )
+
+
+def run_command(command: list[str]) -> tuple[dict[str, Any], float, float]:
+    """What a command prints as JSON, its processor seconds and its peak of memory in MB."""
+    started = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    told = json.loads(started.stdout.read())
+    _, status, usage = os.wait4(started.pid, 0)
+    assert os.waitstatus_to_exitcode(status) in (0, 3)
+    return told, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def billion(folder: Path) -> None:
@@ -95,6 +122,7 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=100_000_000)
     parser.add_argument("--billion", action="store_true")
     parser.add_argument("--methods", action="store_true")
+    parser.add_argument("--scores", action="store_true")
     parser.add_argument("--labelers", type=int, default=10)
     parser.add_argument("--folder", type=Path, default=Path("build/bench"))
     given = parser.parse_args()
@@ -104,6 +132,9 @@ def main() -> None:
         return
     if given.methods:
         by_method(given.folder, given.labels, given.labelers)
+        return
+    if given.scores:
+        of_scores(given.folder, given.labels, given.labelers)
         return
     against_group_by(given.folder, given.labels)
     growing(given.folder, given.labels)

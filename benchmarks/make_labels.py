@@ -28,8 +28,13 @@ def make_labels(
     seed: int = 1,
     rate: float = 0.4,
     fresh: int | None = None,
+    *,
+    scores: bool = False,
 ) -> None:
-    """Write the file, unless it is there. After `fresh` items labels repeat, under new ids: drawing takes longest."""
+    """Write the file, unless it is there. After `fresh` items labels repeat, under new ids: drawing takes longest.
+
+    `scores`: labels are probabilities of eight decimals.
+    """
     if path.exists():
         return
     rng = np.random.default_rng(seed)
@@ -39,13 +44,16 @@ def make_labels(
     for number, start in enumerate(range(0, n_labels // EACH, _CHUNK)):
         n_items = min(_CHUNK, n_labels // EACH - start)
         if fresh is None or start < fresh:
-            table = _chunk(start, n_items, n_labelers, gold_rate, rate, rng)
+            table = _chunk(start, n_items, n_labelers, gold_rate, rate, rng, scores)
             drawn += [] if fresh is None else [table]
         else:
             table = drawn[number % len(drawn)].slice(0, n_items * EACH)
             table = table.set_column(0, "item", pa.array(np.repeat(np.arange(start, start + n_items), EACH)))
         writer = writer or pq.ParquetWriter(
-            partial, table.schema, use_dictionary=["labeler", "label"], column_encoding={"item": "DELTA_BINARY_PACKED"}
+            partial,
+            table.schema,
+            use_dictionary=["labeler"] if scores else ["labeler", "label"],
+            column_encoding={"item": "DELTA_BINARY_PACKED"},
         )
         writer.write_table(table)
     assert writer is not None
@@ -54,7 +62,7 @@ def make_labels(
 
 
 def _chunk(
-    start: int, n_items: int, n_labelers: int, gold_rate: float, rate: float, rng: np.random.Generator
+    start: int, n_items: int, n_labelers: int, gold_rate: float, rate: float, rng: np.random.Generator, scores: bool
 ) -> pa.Table:
     fixed = np.random.default_rng(n_labelers)
     sensitivity, specificity = fixed.uniform(0.6, 0.95, (2, n_labelers))
@@ -66,10 +74,14 @@ def _chunk(
         choices = np.array(list(combinations(range(n_labelers), EACH)))
         who = choices[rng.integers(0, len(choices), n_items)]
     says = rng.random((n_items, EACH)) < np.where(truth[:, None], sensitivity[who], 1 - specificity[who])
+    label = says.astype(np.int8)
+    if scores:
+        seen = 4.0 * (sensitivity[who] - 0.5) * np.where(truth, 1.0, -1.0)[:, None] + rng.normal(size=(n_items, EACH))
+        label = np.round(1.0 / (1.0 + np.exp(-seen)), 8)
     columns = {
         "item": np.repeat(np.arange(start, start + n_items), EACH),
         "labeler": who.ravel().astype(np.int32),
-        "label": says.ravel().astype(np.int8),
+        "label": label.ravel(),
         "x": np.repeat(x.astype(np.float32), EACH),
     }
     if gold_rate > 0:

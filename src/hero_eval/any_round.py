@@ -27,7 +27,7 @@ class AnyRound(Displayed, ABC):
     frame_kind: str
 
     label_score: NDArray[np.float64] | None = None
-    """The labels as numbers, if they are scores; only rounds in memory may have them."""
+    """The labels as numbers, if they are scores and at hand; see `has_scores`."""
 
     idle: frozenset[tuple[str, str]] = frozenset()
     """Answers that the caller named, with the option (missing or map), and that nobody gave; not known of an engine."""
@@ -36,6 +36,16 @@ class AnyRound(Displayed, ABC):
     def answer_values(self) -> tuple[str, ...]:
         """What labels may say; the same as `values`, unless labels are scores."""
         return self.values
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether labels are scores, of which `answer_values` are the bins."""
+        return self.label_score is not None
+
+    @property
+    @abstractmethod
+    def gold_values(self) -> tuple[str, ...]:
+        """Those of `values` that gold has."""
 
     @property
     @abstractmethod

@@ -42,7 +42,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F124": ("note", "which past rounds a pattern or folder stood for"),
     "F125": ("note", "levels of a categorical covariate that became columns"),
     "F126": ("note", "vectors that were reduced to a few covariates"),
-    "F127": ("note", "a large file of scores that was read into memory"),
+    "F127": ("note", "a large file of scores that was read into memory for the sake of its gold"),
     "F130": ("note", "what experts among the labelers said is gold, as asked"),
     "F131": ("warning", "labelers are called like experts, and there is no gold"),
     "F132": ("note", "answers that were named, and that nobody gave"),

@@ -21,7 +21,8 @@ from hero_eval.any_round import AnyRound
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding
 from hero_eval.io.distinct import Codes
-from hero_eval.io.scores import MOST_ANSWERS, as_numbers, cut_scores
+from hero_eval.io.score_bins import distribution_of
+from hero_eval.io.scores import MOST_ANSWERS, as_numbers
 from hero_eval.io.values import count_of, number_text
 from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.round import Round
@@ -83,8 +84,8 @@ def _are_cut(rounds: Sequence[Round], at_least: float | None) -> bool:
 def _cuts(known: Floats) -> Floats:
     """(K-1,) the least number of every class but the first; classes are as evenly filled as equal numbers allow."""
     most = min(max(len(known) // GOLD_PER_CLASS, LEAST_CLASSES), MOST_CLASSES)
-    codes, n_classes = cut_scores(known, np.zeros(len(known), np.int64), 1, most)
-    return np.array([known[codes == k].min() for k in range(1, n_classes)])
+    cuts: Floats = distribution_of(known, np.zeros(len(known), np.int64), ["gold"]).cut(most).lows[0][1:]
+    return cuts
 
 
 def _names(cuts: Floats, *, share: bool) -> tuple[str, ...]:

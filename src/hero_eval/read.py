@@ -14,7 +14,6 @@ from hero_eval.io.exports.imports import refuse_export
 from hero_eval.io.files import (
     beside,
     find_files,
-    first_numbers,
     header_of,
     is_counts,
     is_for_engines,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from hero_eval.votes import Votes
 
 ENGINES = ("memory", "duckdb", "spark")
-_MANY_SCORES = 100
-"""Distinct numbers among the first labels of a file, above which they are no answers."""
 LARGE_ROWS = 10_000_000
 """Labels from which on files are left where they are: in memory they would take about a gigabyte, and DuckDB has
 counted them in half of the time."""
@@ -92,7 +89,7 @@ def read_round(
     label_kind : {"score", "answer"}, optional
         What labels are: scores, numbers on a scale that each labeler has for itself, or answers, of which each is a
         class. None: scores if they are numbers and there are more than 20 different ones, or fractions, or others than
-        0 and 1 where gold is 0 or 1; `notes` says so. Scores are read into memory, whatever the files' size.
+        0 and 1 where gold is 0 or 1; `notes` says so.
     map : mapping, optional
         Answers, of labels and gold, that are to be read as others, such as ``{"good": 1, "bad": 0}``. None: as they
         are.
@@ -109,8 +106,8 @@ def read_round(
         of them differ on an item it gets no gold. None: nobody's.
     engine : {"memory", "duckdb", "spark"}, optional
         Who counts the labels: ``"memory"`` reads all of them; the others leave them in the files. None: DuckDB for
-        10 million labels or 256 MB and more, which the files say before they are read; else memory. Scores are always
-        read into memory.
+        10 million labels or 256 MB and more, which the files say before they are read; else memory. Scores beside gold
+        of more than 20 numbers are always read into memory.
     memory_limit : str, optional
         How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
     spark : SparkSession or str, optional
@@ -168,7 +165,7 @@ def read_with(
     with at_hand(path) as place:
         files, problems = find_files(place.path)
         options = options if options.name else replace(options, name=name_of(place.path))
-        too_large = False
+        too_large = False  # for memory, if an engine could count it
         if not problems:
             _check_engine(engine, memory_limit, spark)
             if is_counts(files["labels"]):
@@ -178,45 +175,37 @@ def read_with(
             asked = engine is not None or spark is not None or memory_limit is not None
             if chosen != "memory" and not asked and _needs_memory(files, options):
                 chosen = "memory"
-            if chosen != "memory" and (asked or not _holds_scores(files["labels"], options)):
+            if chosen != "memory":
                 _refuse_in_engine(options, chosen)
                 try:
                     large = _open_large(files, options, chosen, memory_limit, spark)
                 except HeroError as error:
-                    if asked or error.code != "E214":  # scores, which memory may still hold
+                    if asked or error.code != "E214":  # gold of many numbers, which memory may still hold
                         raise
+                    too_large = True
                 else:
                     place.keep()
                     return cast(Round, large)
-            too_large = not asked and _by_size(files, None) != "memory"
         sources = read_files(files, problems)
         refuse_export(place.path, sources, options)
         found = Round._of(parse_round(sources, options))
-        return found if found.label_score is None or not too_large else found.noted(_held_scores(found))
+        return found.noted(_held_scores(found)) if too_large else found
 
 
 def _needs_memory(files: Mapping[str, Path], options: ReadOptions) -> bool:
-    """Whether no engine takes this: scores, wide tables, labelers that are chosen, files that only Python reads."""
-    if options.label_kind == "score" or options.mapped or options.chooses_rows:
+    """Whether no engine takes this: wide tables, labelers that are chosen, files that only Python reads."""
+    if options.mapped or options.chooses_rows:
         return True
     if any(not is_for_engines(file) for file in files.values()):
         return True
     return not is_long(header_of(files["labels"]), options)
 
 
-def _holds_scores(labels: Path, options: ReadOptions) -> bool:
-    """Whether the first labels of a file are scores beyond doubt: an engine would have to look at all of them."""
-    if options.label_kind is not None or options.classes is not None:
-        return options.label_kind == "score"
-    theirs = dict(options.columns or {}).get("label", "label")
-    return len(first_numbers(labels, theirs)) > _MANY_SCORES
-
-
 def _held_scores(found: Round) -> Finding:
     """F127: that scores of a file which an engine would have counted are in memory."""
     message = (
-        f"labels are scores, whose bins are learned from single labels: {found.n_labels:,} of them were read into "
-        "memory instead of being counted in their file"
+        f"gold is many numbers, whose mean asks for items one by one: {found.n_labels:,} scores were read into memory "
+        "instead of being counted in their file"
     )
     return Finding("F127", message, {"labels": found.n_labels})
 
@@ -263,11 +252,7 @@ def past_rounds_of(given: object, currents: Sequence[object] = ()) -> list[Round
 
 
 def _refuse_in_engine(options: ReadOptions, engine: str) -> None:
-    """Engines count answers; scores are cut where all of them are at hand, and answers are mapped where they are
-    read."""
-    if options.label_kind == "score":
-        message = f"labels are scores, which {engine} does not count. Read them with engine='memory'"
-        raise wrong("E214", message)
+    """Answers are mapped, and labelers chosen, where labels are read."""
     if options.mapped:
         message = f"map is for rounds in memory, and {engine} counts this one. Give engine='memory', or map the files"
         raise wrong("E204", message)
@@ -302,9 +287,10 @@ def _open_large(
 ) -> LargeRound:
     """A round that stays in its files."""
     from hero_eval.counting.large_round import LargeRound
-    from hero_eval.counting.sql_round import SqlSource
+    from hero_eval.counting.score_source import open_source
+    from hero_eval.counting.sql_tables import SqlTables
 
-    source = SqlSource(_session(engine, memory_limit, spark), files, options)
+    source = open_source(SqlTables(_session(engine, memory_limit, spark), files, options))
     plain = tuple(name for name in options.covariates if not name.startswith(LABELER_PREFIX))
     return LargeRound(source, options.name, engine, plain)
 

@@ -199,6 +199,10 @@ class Round(AnyRound):
         return common_classes([self])
 
     @property
+    def gold_values(self) -> tuple[str, ...]:
+        return tuple(self.values[place] for place in np.unique(self.gold[self.gold >= 0]))
+
+    @property
     def answer_values(self) -> tuple[str, ...]:
         return self.values if self._contents.answers is None else self._contents.answers
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,31 @@ MOSTLY = 0.8
 """So many above the end of the other are enough; half of them beside a scale from 0 to 1."""
 
 
+@dataclass(frozen=True)
+class NumberFacts:
+    """Of some labels that are numbers: how many, from where to where, and how many are beyond two bounds."""
+
+    n: float
+    low: float
+    high: float
+    above: float
+    below: float
+
+
+class CountsNumbers(Protocol):
+    """A round whose items are not at hand."""
+
+    label_kind: str | None
+
+    def number_facts(self, who: Collection[str] | None, above: float, below: float) -> NumberFacts | None: ...
+
+
 def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
     """E210 if a round and the last one, the current where there is one, have the same labelers on other scales.
 
     Nothing is said of rounds whose classes or kind of label the caller named.
     """
-    telling = [cast(Round, one) for one in rounds if one.holds_items and _is_open(cast(Round, one))]
+    telling = [one for one in rounds if _is_open(one)]
     tops = [_top(one) for one in telling]
     if not telling or tops[-1] is None:
         return
@@ -41,42 +61,63 @@ def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
                 _refuse(one, telling[-1])
 
 
-def _is_open(one: Round) -> bool:
-    return one.classes_given is None and one._contents.label_kind is None
+def _is_open(one: AnyRound) -> bool:
+    if one.stays_in_engine or one.classes_given is not None:
+        return False
+    kind = cast(Round, one)._contents.label_kind if one.holds_items else cast(CountsNumbers, one).label_kind
+    return kind is None
 
 
-def _top(one: Round) -> float | None:
-    """The end of the common scale that the labels lie on; None if they are no numbers of such a scale."""
-    values = as_numbers(one.answer_values) if one.label_score is None else one.label_score
-    if not len(values) or np.isnan(values).any() or values.min() < 0:
+def _facts(
+    one: AnyRound, who: Collection[str] | None = None, above: float = np.inf, below: float = -np.inf
+) -> NumberFacts | None:
+    """Of the labels of these labelers, all if None; None if there are none, or answers that are no numbers."""
+    if not one.holds_items:
+        return cast(CountsNumbers, one).number_facts(who, above, below)
+    held = cast(Round, one)
+    numbers = as_numbers(held.answer_values)[held.label_answer] if held.label_score is None else held.label_score
+    if who is not None:
+        numbers = numbers[np.array([name in who for name in held.labelers], np.bool_)[held.label_labeler]]
+    return facts_of(numbers, np.ones(len(numbers)), above, below)
+
+
+def facts_of(
+    numbers: NDArray[np.float64], times: NDArray[np.float64], above: float, below: float
+) -> NumberFacts | None:
+    """The facts of numbers that were said so many times; None if one of them is none."""
+    if not len(numbers) or np.isnan(numbers).any():
         return None
-    highest = float(values.max())
-    return next((top for top in TOPS if highest <= top), None)
+    beyond, short = float(times[numbers > above].sum()), float(times[numbers < below].sum())
+    return NumberFacts(float(times.sum()), float(numbers.min()), float(numbers.max()), beyond, short)
 
 
-def _differ(low: Round, high: Round, top: float) -> bool:
+def _top(one: AnyRound) -> float | None:
+    """The end of the common scale that the labels lie on; None if they are no numbers of such a scale."""
+    values = as_numbers(() if one.has_scores else one.answer_values)
+    found = _facts(one) if one.has_scores else facts_of(values, np.ones(len(values)), np.inf, -np.inf)
+    if found is None or found.low < 0:
+        return None
+    return next((top for top in TOPS if found.high <= top), None)
+
+
+def _differ(low: AnyRound, high: AnyRound, top: float) -> bool:
     """Whether labelers of both count on different scales, of which the lower ends at `top`."""
     shared = set(low.labelers) & set(high.labelers)
-    mine, theirs = _labels_of(low, shared), _labels_of(high, shared)
-    if min(len(mine), len(theirs)) < LEAST or mine.min() == mine.max():
+    theirs = _facts(high, shared, above=top)
+    mine = None if theirs is None else _facts(low, shared, below=theirs.low)
+    if theirs is None or mine is None or min(mine.n, theirs.n) < LEAST or mine.low == mine.high:
         return False
-    beyond, below = float((theirs > top).mean()), float((mine < theirs.min()).mean())
+    beyond, below = theirs.above / theirs.n, mine.below / mine.n
     return beyond >= (0.5 if top == 1.0 else MOSTLY) or (beyond >= BEYOND and below >= BELOW)
 
 
-def _labels_of(one: Round, who: Collection[str]) -> NDArray[np.float64]:
-    theirs = np.array([name in who for name in one.labelers], np.bool_)[one.label_labeler]
-    numbers = as_numbers(one.answer_values)[one.label_answer] if one.label_score is None else one.label_score
-    found: NDArray[np.float64] = numbers[theirs]
-    return found
-
-
-def _refuse(past: Round, current: Round) -> None:
+def _refuse(past: AnyRound, current: AnyRound) -> None:
     shared = sorted(set(past.labelers) & set(current.labelers))
     spans = []
     for one in (past, current):
-        values = _labels_of(one, shared)
-        spans.append(f"from {number_text(float(values.min()))} to {number_text(float(values.max()))} in {one.name!r}")
+        found = _facts(one, shared)
+        assert found is not None
+        spans.append(f"from {number_text(found.low)} to {number_text(found.high)} in {one.name!r}")
     raise wrong(
         "E210",
         f"rounds {past.name!r} and {current.name!r} are on different scales: the labels of {name_some(shared)} go "

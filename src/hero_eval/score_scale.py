@@ -12,8 +12,8 @@ from hero_eval.any_round import AnyRound
 from hero_eval.errors import wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.gold_scale import cut_gold, has_numeric_gold
-from hero_eval.io.distinct import Codes
-from hero_eval.io.scores import MOST_BINS, are_scores, as_numbers, bin_names, cut_scores, score_note
+from hero_eval.io.score_bins import MOST_BINS, ScoreCuts, ScoreDistribution, distribution_of
+from hero_eval.io.scores import are_scores, as_numbers
 from hero_eval.round import Round
 from hero_eval.round_scales import refuse_other_scales
 
@@ -32,7 +32,7 @@ def on_one_scale(
 
     `fine` is for models that know bins to be ordered, so that more of them cost nothing; elsewhere gold pays for each.
     Rounds without scores come back as they are. If one has scores, the numbers of all others are scores too; a round
-    that names other answers is refused (E205), and so is one that is kept without its items (E214).
+    that names other answers is refused (E205), and so is one that is kept as counts of answers (E214).
     """
     refuse_other_scales(rounds)
     numeric = has_numeric_gold(rounds)
@@ -40,19 +40,36 @@ def on_one_scale(
         return tuple(rounds)
     for one in rounds:
         _refuse_other_kind(one, rounds)
-    held = [_as_scores(cast(Round, one)) for one in rounds]
-    names = sorted({name for one in held for name in one.labelers})
-    place = {name: position for position, name in enumerate(names)}
-    labeler = np.concatenate([np.array([place[name] for name in one.labelers])[one.label_labeler] for one in held])
-    scores = np.concatenate([_scores_of(one) for one in held])
-    n_bins = MOST_BINS if fine else bins_for(sum(one.n_gold for one in held))
-    bins, n_bins = cut_scores(scores, labeler, len(names), n_bins)
-    parts = np.split(bins, np.cumsum([one.n_labels for one in held])[:-1])
-    note = score_note(scores, n_bins)
-    found = [
-        _cut_anew(one, part, n_bins, note if one is held[-1] else None) for one, part in zip(held, parts, strict=True)
-    ]
-    return tuple(cast(OneRound, one) for one in (cut_gold(found, at_least) if numeric else found))
+    _refuse_numeric_gold(rounds)
+    scored = [_as_scores(one) for one in rounds]
+    shape = _distribution(scored)
+    cuts = shape.cut(MOST_BINS if fine else bins_for(sum(one.n_gold for one in scored)))
+    note = shape.note(cuts.n_bins)
+    found = [_cut_anew(one, cuts, note if one is scored[-1] else None) for one in scored]
+    if numeric:
+        found = list(cut_gold([cast(Round, one) for one in found], at_least))
+    return tuple(cast(OneRound, one) for one in found)
+
+
+def _distribution(rounds: Sequence[AnyRound]) -> ScoreDistribution:
+    """How the scores of these rounds lie together, wherever they are."""
+    held = [one for one in rounds if isinstance(one, Round) and one.holds_items]
+    if len(held) == len(rounds):
+        names = tuple(sorted({name for one in held for name in one.labelers}))
+        place = {name: position for position, name in enumerate(names)}
+        labeler = [np.array([place[name] for name in one.labelers], np.int64)[one.label_labeler] for one in held]
+        return distribution_of(np.concatenate([_scores_of(one) for one in held]), np.concatenate(labeler), names)
+    from hero_eval.counting.large_round import LargeRound
+    from hero_eval.counting.score_pool import HeldScores, pooled
+
+    return pooled(
+        [
+            one.score_part()
+            if isinstance(one, LargeRound)
+            else HeldScores(one.labelers, cast(Round, one).label_labeler, _scores_of(cast(Round, one)))
+            for one in rounds
+        ]
+    )
 
 
 def bins_for(n_gold: int) -> int:
@@ -62,12 +79,11 @@ def bins_for(n_gold: int) -> int:
 
 def _any_scores(rounds: Sequence[AnyRound]) -> bool:
     """Whether one of the rounds has scores, or labels that other rounds' gold shows to be scores."""
-    if any(one.label_score is not None for one in rounds):
+    if any(one.has_scores for one in rounds):
         return True
-    free = all(one.holds_items and one.classes_given is None and _kind_of(one) is None for one in rounds)
-    if not free:
+    if not all(one.classes_given is None and _kind_of(one) is None for one in rounds):
         return False
-    gold = {value for one in rounds for value in np.array(one.values, dtype=object)[_gold_seen(one)]}
+    gold = {value for one in rounds for value in one.gold_values}
     if not gold <= {"0", "1"} or not gold:
         return False
     labels = dict.fromkeys(value for one in rounds for value in one.values)
@@ -75,22 +91,28 @@ def _any_scores(rounds: Sequence[AnyRound]) -> bool:
 
 
 def _kind_of(one: AnyRound) -> str | None:
-    return one._contents.label_kind if isinstance(one, Round) and one.holds_items else None
+    """What the caller said that labels are, or what they must be."""
+    if not one.holds_items:
+        from hero_eval.counting.large_round import LargeRound
+
+        return cast(LargeRound, one).label_kind
+    return cast(Round, one)._contents.label_kind
 
 
-def _gold_seen(one: AnyRound) -> np.ndarray:
-    held = cast(Round, one)
-    return np.unique(held.gold[held.gold >= 0])
+def _refuse_numeric_gold(rounds: Sequence[AnyRound]) -> None:
+    """The mean of golds takes the items one by one of every round."""
+    held = [one for one in rounds if one.holds_items]
+    if held and len(held) < len(rounds) and has_numeric_gold(held):
+        counted = next(one.name for one in rounds if not one.holds_items)
+        message = f"gold of {held[0].name!r} is many numbers, whose mean asks for items one by one, and {counted!r} is"
+        raise wrong("E214", f"{message} counted without holding them. Read it with engine='memory'")
 
 
 def _refuse_other_kind(one: AnyRound, rounds: Sequence[AnyRound]) -> None:
     """A round that cannot be read as scores, beside one that is."""
-    if one.label_score is not None:
+    if one.has_scores:
         return
-    other = next((of.name for of in rounds if of.label_score is not None), "")
-    if not one.holds_items:
-        message = f"the labels of round {other!r} are scores, and round {one.name!r} is kept without its labels"
-        raise wrong("E214", f"{message}. Read all rounds with engine='memory' (command: --engine memory)")
+    other = next((of.name for of in rounds if of.has_scores), "")
     words = [value for value, of in zip(one.values, as_numbers(one.values), strict=True) if np.isnan(of)]
     if words or _kind_of(one) == "answer":
         what = f"has the answers {name_some(words)}" if words else "was given label_kind='answer'"
@@ -101,19 +123,24 @@ def _refuse_other_kind(one: AnyRound, rounds: Sequence[AnyRound]) -> None:
         )
 
 
-def _as_scores(one: Round) -> Round:
+def _as_scores(one: AnyRound) -> AnyRound:
     """The round with its labels as scores, and no classes but those of its gold."""
-    if one.label_score is not None:
+    if one.has_scores:
         return one
-    seen = _gold_seen(one)
-    rank = np.full(len(one.values) + 1, -1, np.int64)
+    if not one.holds_items:
+        from hero_eval.counting.large_round import LargeRound
+
+        return cast(LargeRound, one).as_scores()
+    held = cast(Round, one)
+    seen = np.unique(held.gold[held.gold >= 0])
+    rank = np.full(len(held.values) + 1, -1, np.int64)
     rank[seen] = np.arange(len(seen))
-    kept = one.values if one.classes_given is not None else tuple(one.values[place] for place in seen)
+    given = held.classes_given is not None
     contents = dataclasses.replace(
-        one._contents,
-        values=kept,
-        gold=one.gold if one.classes_given is not None else rank[one.gold],
-        label_score=as_numbers(one.values)[one.label_answer],
+        held._contents,
+        values=held.values if given else held.gold_values,
+        gold=held.gold if given else rank[held.gold],
+        label_score=as_numbers(held.values)[held.label_answer],
     )
     return Round._of(contents)
 
@@ -123,11 +150,16 @@ def _scores_of(one: Round) -> np.ndarray:
     return one.label_score
 
 
-def _cut_anew(one: Round, bins: Codes, n_bins: int, note: Finding | None) -> Round:
+def _cut_anew(one: AnyRound, cuts: ScoreCuts, note: Finding | None) -> AnyRound:
     """The round in these bins; of several rounds one says so for all."""
-    notes = tuple(of for of in one.notes if of.code != "F118")
+    if not one.holds_items:
+        from hero_eval.counting.large_round import LargeRound
+
+        return cast(LargeRound, one).in_bins(cuts, note)
+    held = cast(Round, one)
+    bins = cuts.bins(_scores_of(held), held.label_labeler, held.labelers)
+    notes = tuple(of for of in held.notes if of.code != "F118")
     notes = notes if note is None else (*notes, note)
-    names = bin_names(n_bins)
-    if one.answer_values == names and one.notes == notes and np.array_equal(one.label_answer, bins):
-        return one
-    return Round._of(dataclasses.replace(one._contents, label_answer=bins, answers=names, notes=notes))
+    if held.answer_values == cuts.names and held.notes == notes and np.array_equal(held.label_answer, bins):
+        return held
+    return Round._of(dataclasses.replace(held._contents, label_answer=bins, answers=cuts.names, notes=notes))

@@ -485,3 +485,22 @@ def test_of_two_words_both_may_be_positive(tmp_path: Path) -> None:
     code, told = run("estimate", path)
     assert (code, "E203" in told) == (2, True), told
     assert "--positive PASS or --positive fail" in " ".join(told.split())
+
+
+def test_scores_are_told_as_scores_before_any_gold(tmp_path: Path) -> None:
+    """Twelve of hundreds of probabilities would pass for all answers, and classes would be nothing at all."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {"item": f"i{k}", "labeler": judge, "label": round(float(rng.random()), 4)}
+        for k in range(40)
+        for judge in ("gpt", "claude")
+    ]
+    (tmp_path / "scores.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    code, said = run("import", tmp_path / "scores.jsonl", "--from", "long", "--dry-run")
+    assert code == 0, said
+    assert "80 different numbers from 0.0" in said
+    assert ": scores" in said
+    code, said = run("check", tmp_path / "scores.jsonl")
+    assert code == 2, said  # without gold nothing can be asked of them, which is said too
+    assert "give a history with gold" in " ".join(said.split())
+    assert "history's gold: labels are scores" in " ".join(said.split())

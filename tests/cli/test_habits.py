@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # command → exit code, what it prints (on stderr where it fails)
 HABITS: dict[str, tuple[int, list[str]]] = {
-    "hero estimate mine.csv": (0, ["labelers gpt, claude, ann", "gold expert", "in current"]),
+    "hero estimate mine.csv": (0, ["labelers gpt, claude, ann", "gold in expert", "in current"]),
     "hero estimate mine.jsonl -q": (0, ["95% sure"]),
     "hero check mine.csv": (0, ["270 labels by 3 labelers, 23 gold", "F122"]),
     "hero compare mine.csv -q": (0, ["majority_vote", "hero3"]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,8 @@ import pytest
 import hero_eval as hero
 from hero_eval.estimation.ask import ask
 from hero_eval.estimation.options import Options
-from hero_eval.io.scores import MOST_BINS, are_scores, cut_scores
+from hero_eval.io.score_bins import MOST_BINS, cut_scores
+from hero_eval.io.scores import are_scores
 from hero_eval.model.hero3.level_selection import ORDERED_LEVELS
 from hero_eval.model.hero3.shape import LevelParameters
 from hero_eval.round import Round
@@ -233,18 +233,6 @@ def test_other_methods_and_results_take_scores() -> None:
     assert hero.estimate_rate(past[0], method="ppi").n_gold_current > 0
     assert hero.estimate_rate(current, past, method="hero1", interval="profile").interval()[1] < 1
     assert not [one for one in learned.findings if one.code in ("F201", "F202")]
-
-
-def test_engines_and_stores_refuse_scores(tmp_path: Path) -> None:
-    """An engine would count every score as an answer, and run out of memory."""
-    labels, gold = tables((probability,) * 3, "a", 1)
-    labels.to_csv(tmp_path / "labels.csv", index=False)
-    gold.to_csv(tmp_path / "gold.csv", index=False)
-    with pytest.raises(hero.HeroError, match=r"E214.*engine='memory'"):
-        hero.read_round(tmp_path, engine="duckdb").classes  # noqa: B018
-    with pytest.raises(hero.HeroError, match="E214"):
-        hero.read_round(tmp_path, engine="duckdb", label_kind="score")
-    assert hero.read_round(tmp_path, label_kind="score").label_score is not None
 
 
 def test_rounds_of_words_and_of_scores_do_not_mix() -> None:

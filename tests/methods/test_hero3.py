@@ -24,6 +24,7 @@ from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.level_priors import PSEUDO_ITEMS, TILT_SD, log_prior
 from hero_eval.model.hero3.likelihood import class_shares, e_step
+from hero_eval.model.hero3.m_steps import level_step
 from hero_eval.model.hero3.shape import LevelParameters, LevelShape, RoundRows, moved_parameters, n_parameters
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.pooling import MEAN_SD, PSEUDO_GROUP
@@ -719,3 +720,15 @@ def test_history_without_gold_is_told(team: Team) -> None:
     past = round_of(team.labels[0], None, prefix="p")
     with pytest.raises(HeroError, match="gold"):
         hero.estimate_rate(team.round(3), past, method="hero3")
+
+
+def test_a_step_from_a_point_without_a_level_leads_back() -> None:
+    """A long step that was tried on the way would end the estimate with a singular matrix."""
+    items = make_items(2)
+    fit = fitted(items, 3, EMOptions(max_steps=5))
+    emptied = replace(fit.parameters, levels=np.array([-3000.0, 0.0]), tilts=np.zeros_like(fit.parameters.tilts))
+    assert emptied.weights[:, 1].max() == 0.0
+    expected = replace(fit, parameters=emptied).expected
+    levels, tilts = level_step(items.rows, fit.shape, emptied, expected)
+    assert levels[0] > emptied.levels[0]
+    assert np.isfinite(tilts).all()

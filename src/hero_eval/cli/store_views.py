@@ -223,12 +223,22 @@ def what_came(export: Export) -> Page:
         ("items", f"{export.n_items:,}"),
         ("labels", f"{export.n_labels:,}"),
         ("labelers", f"{len(export.labeler_names)}: {listed([_short(name) for name in export.labeler_names])}"),
-        ("answers", ", ".join(repr(_short(answer)) for answer in export.answers[:12])),
+        ("answers", _answers(export.answers)),
         ("gold", f"{export.n_gold:,}"),
         ("columns", ", ".join(export.columns) or "none"),
         ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
     ]
     return [Line(f"{export.origin}", strong=True, whole=True), Facts(facts)]
+
+
+def _answers(texts: Sequence[str]) -> str:
+    """The answers, or how many numbers there are and from where to where."""
+    from hero_eval.io.scores import MOST_ANSWERS, as_numbers
+
+    numbers = as_numbers(texts)
+    if len(texts) <= MOST_ANSWERS or (numbers != numbers).any():
+        return listed([repr(_short(one)) for one in texts])
+    return f"{len(texts):,} different numbers from {numbers.min():g} to {numbers.max():g}: scores"
 
 
 def _short(name: str) -> str:

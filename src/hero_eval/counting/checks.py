@@ -34,13 +34,12 @@ def column_problems(
     return problems + [absent(options.name, "column", name, available) for name in wanted if name not in available]
 
 
-def nameless_rows(table: Named, people: Coded, spoken: Coded, times: Floats, lost: float) -> list[Problem]:
-    """E107: rows without labeler or item."""
-    nameless = float(times[(people.codes < 0) & (spoken.codes >= 0)].sum())
+def nameless_problems(table: Named, nameless: float, lost: float, whole: float) -> list[Problem]:
+    """E107: rows that have a label but no labeler, and rows without an item."""
     return [
         Problem(
             "E107",
-            f"{table.column(column)} is empty in {rows:.0f} of {times.sum():.0f} rows. "
+            f"{table.column(column)} is empty in {rows:.0f} of {whole:.0f} rows. "
             f"Give each row its {column}, or drop these rows.",
         )
         for column, rows in (("labeler", nameless), ("item", lost))
@@ -61,12 +60,16 @@ def outside_classes(place: str, coded: Coded, index: Ints, times: Floats, answer
     return [Problem("E109", message)]
 
 
-def labeled_twice(session: Session, view: str, said: str, table: Named, values: Names) -> tuple[Problem | None, int]:
-    """E108 if one labeler gave one item different labels; else how many exact repeats there are."""
+def labeled_twice(
+    session: Session, labels: str, table: Named, spelled: Callable[[float], str]
+) -> tuple[Problem | None, int]:
+    """E108 if one labeler gave one item different labels; else how many exact repeats there are.
+
+    `labels` is SQL with columns item, c_labeler and cell, a number for every answer, which `spelled` spells.
+    """
     pairs = (
         "SELECT item, c_labeler, min(cell) AS low, max(cell) AS high, count(*) AS n "
-        f"FROM (SELECT l.item AS item, c.c_labeler AS c_labeler, c.cell AS cell FROM {view} AS l JOIN {said} AS c "
-        "ON l.labeler = c.c_labeler AND l.label = c.c_label) AS j GROUP BY item, c_labeler"
+        f"FROM ({labels}) AS j GROUP BY item, c_labeler"
     )
     total = session.query(
         "SELECT count(CASE WHEN low <> high THEN 1 END) AS clashes, sum(n - 1) AS repeats "
@@ -78,7 +81,7 @@ def labeled_twice(session: Session, view: str, said: str, table: Named, values: 
     one = session.query(f"SELECT * FROM ({pairs}) AS p WHERE low <> high ORDER BY item, c_labeler LIMIT 1").to_pylist()[
         0
     ]
-    given = " and ".join(repr(values[one[end] % len(values)]) for end in ("low", "high"))
+    given = " and ".join(repr(spelled(one[end])) for end in ("low", "high"))
     message = (
         f"{table.name} has different labels by one labeler for one item in {count_of(clashes, 'case')}, "
         f"for example item {str(one['item'])!r}, labeler {str(one['c_labeler'])!r}: {given}. "

@@ -35,22 +35,10 @@ def count(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[st
         return count_in_memory(rounds, labelers, classes, routed=routed)
     from hero_eval.counting.tally import add, align  # rounds in memory, of which most are, are counted without
 
-    refuse_scores(rounds)
     if routed:
         refuse_routing(rounds)
     aligned = align(add([tally_of(one) for one in rounds]), labelers, classes)
     return Counted(aligned.patterns, None, aligned.labels_set_aside, aligned.items_set_aside)
-
-
-def refuse_scores(rounds: Sequence[AnyRound]) -> None:
-    """Bins of scores are learned from all rounds together, and rounds that are kept as counts have none."""
-    for one in rounds:
-        if one.label_score is not None:
-            message = (
-                f"the labels of round {one.name!r} are scores, whose bins are learned from single labels; counts of "
-                "answers do not hold them. Read all rounds with engine='memory' (command: --engine memory)"
-            )
-            raise wrong("E214", message)
 
 
 def refuse_routing(rounds: Sequence[AnyRound]) -> None:
@@ -82,5 +70,4 @@ def tally_of(one: AnyRound, covariates: Names | None = None) -> Tally:
         return cast("LargeRound", one).tally(covariates)
     from hero_eval.counting.item_arrays import MemorySource  # see `count`
 
-    refuse_scores([one])
     return MemorySource(cast(Round, one)).tally(covariates or ())

@@ -21,7 +21,7 @@ class DuckSession:
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
         import duckdb
 
-        spill = tempfile.mkdtemp(prefix="hero-")
+        self._spill = spill = tempfile.mkdtemp(prefix="hero-")
         weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._connection = duckdb.connect()
         self._errors = duckdb.Error
@@ -72,6 +72,12 @@ class DuckSession:
 
     def drop(self, name: str) -> None:
         self._run(f"DROP TABLE IF EXISTS {name}")
+
+    def share(self, name: str, sql: str) -> str:
+        """On disk: sessions have no memory in common, and what is shared may be large."""
+        file = Path(self._spill) / f"{name}.parquet"
+        self._run(f"COPY ({sql}) TO '{_text(str(file))}' (FORMAT parquet)")
+        return f"read_parquet('{_text(str(file))}')"
 
     def quoted(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'

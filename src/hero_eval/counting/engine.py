@@ -7,12 +7,16 @@ one that needs covariates gets their sums with the tally, and by `grams` the pro
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hero_eval.counting.tally import Tally
 from hero_eval.findings import Finding
 from hero_eval.model.moments import Forms
 from hero_eval.model.patterns import Floats
+
+if TYPE_CHECKING:
+    from hero_eval.counting.score_pool import ScorePart
+    from hero_eval.io.score_bins import ScoreCuts
 
 Names = tuple[str, ...]
 
@@ -27,6 +31,21 @@ class CountSource(Protocol):
     def values(self) -> Names: ...
 
     @property
+    def scored(self) -> bool:
+        """Whether labels are scores."""
+        ...
+
+    @property
+    def answers(self) -> Names | None:
+        """What labels say, where that is not `values`: the bins of scores."""
+        ...
+
+    @property
+    def label_kind(self) -> str | None:
+        """What the caller said that labels are; "answer" where they can be nothing else."""
+        ...
+
+    @property
     def classes(self) -> Names | None: ...
 
     @property
@@ -35,6 +54,10 @@ class CountSource(Protocol):
     @property
     def stays(self) -> bool:
         """Whether there are too many labels of too many patterns for a tally, which is refused then."""
+        ...
+
+    def gold_values(self) -> Names:
+        """Those of the values that gold has."""
         ...
 
     def totals(self) -> tuple[int, int, int]:
@@ -54,6 +77,29 @@ class CountSource(Protocol):
     def column_names(self) -> Names: ...
 
     def numeric_columns(self) -> Names: ...
+
+
+@runtime_checkable
+class ScoreSource(CountSource, Protocol):
+    """One round of scores."""
+
+    def in_bins(self, cuts: ScoreCuts) -> CountSource:
+        """The round with its labels in these bins."""
+        ...
+
+    def part(self) -> ScorePart:
+        """What bins are learned from."""
+        ...
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the bins are those of all rounds that this one goes with."""
+        ...
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What is known of the scores at no cost: rounds for which it differs are different."""
+        ...
 
 
 class Session(Protocol):
@@ -83,6 +129,10 @@ class Session(Protocol):
 
     def drop(self, name: str) -> None:
         """Forget a result that was kept."""
+        ...
+
+    def share(self, name: str, sql: str) -> str:
+        """Compute a result once; SQL by which this and other sessions of the engine read it, while this one lives."""
         ...
 
     def quoted(self, name: str) -> str:

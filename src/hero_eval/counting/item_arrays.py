@@ -74,26 +74,30 @@ def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Flo
     return ItemArrays(replace(tally, moments=moments), row, weight, flags, values)
 
 
-def arrays_of_labels(about: Any, cells: Any, labelers: Names, values: Names, covariates: Names) -> ItemArrays | None:
+def arrays_of_labels(
+    about: Any, cells: Any, labelers: Names, values: Names, covariates: Names, answers: Names | None = None
+) -> ItemArrays | None:
     """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labeled an item twice.
 
-    `about` has a row per item (k0 labels, gold, x0 ..., maybe w), `cells` a number per label, sorted within the item.
+    `about` has a row per item (k0 labels, gold, x0 ..., maybe w), `cells` a number per label, sorted within the item;
+    `answers` are the bins of scores.
     """
+    n_answers = len(values if answers is None else answers)
     cell = np.asarray(cells.to_numpy())
     ends = np.concatenate([[0], np.cumsum(np.asarray(about["k0"].to_numpy(), np.int64))])
-    if ends[-1] != len(cell) or _labeled_twice(cell, ends, len(values)):
+    if ends[-1] != len(cell) or _labeled_twice(cell, ends, n_answers):
         return None
     patterns = count_rows(
         cell,
         ends,
         n_labelers=len(labelers),
-        n_answers=len(values),
+        n_answers=n_answers,
         gold=np.asarray(about["gold"].to_numpy(), np.int64),
         weight=np.asarray(about["w"].to_numpy(), np.float64) if "w" in about.column_names else None,
     )
     columns = [np.asarray(about[f"x{j}"].to_numpy(), np.float64) for j in range(len(covariates))]
     table = np.stack(columns, axis=1) if columns else np.zeros((about.num_rows, 0))
-    return with_covariates(patterns, without_items(patterns, labelers, values), covariates, table)
+    return with_covariates(patterns, without_items(patterns, labelers, values, answers), covariates, table)
 
 
 def _labeled_twice(cell: Ints, ends: Ints, n_answers: int) -> bool:
@@ -121,6 +125,9 @@ class MemorySource:
         self._round = one
         self.labelers = one.labelers
         self.values = one.values
+        self.answers = one.answer_values if one.has_scores else None
+        self.scored = one.has_scores
+        self.label_kind = one._contents.label_kind
         self.classes = one.classes_given
         self.positive = one.positive
         self._counted: dict[tuple[Names, Names | None], ItemArrays] = {}
@@ -133,9 +140,12 @@ class MemorySource:
             assert counted.kept is not None
             columns = [self._round.covariate(name)[counted.kept] for name in covariates]
             table = np.stack(columns, axis=1) if columns else np.zeros((int(counted.kept.sum()), 0))
-            tally = without_items(counted.patterns, known, self.values)
+            tally = without_items(counted.patterns, known, self.values, self.answers)
             self._counted[asked] = with_covariates(counted.patterns, tally, covariates, table)
         return self._counted[asked]
+
+    def gold_values(self) -> Names:
+        return self._round.gold_values
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         return self._arrays(covariates, labelers).tally

@@ -6,23 +6,29 @@ It goes wherever a round goes. What asks for its items one by one is refused wit
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hero_eval.any_round import GOLD_PROBABILITY, AnyRound
 from hero_eval.classes import common_classes
-from hero_eval.counting.engine import CountSource, Names
+from hero_eval.counting.engine import CountSource, Names, ScoreSource
 from hero_eval.counting.tally import Tally, hide_gold
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding
+from hero_eval.io.scores import as_numbers
 from hero_eval.io.tables import absent
 from hero_eval.io.values import count_of
 from hero_eval.model.moments import Forms
 from hero_eval.model.patterns import Floats, Ints, sum_by
 from hero_eval.round import Round
+from hero_eval.round_scales import NumberFacts, facts_of
+
+if TYPE_CHECKING:
+    from hero_eval.counting.score_pool import ScorePart
+    from hero_eval.io.score_bins import ScoreCuts
 
 MANY_PATTERNS = 20
 """Rounds with at least so many answer patterns have the same number of items of each only if they are the same."""
@@ -53,6 +59,80 @@ class LargeRound(AnyRound):
         return self.source.stays
 
     @property
+    def has_scores(self) -> bool:
+        return self.source.scored
+
+    @property
+    def answer_values(self) -> tuple[str, ...]:
+        return self.values if self.source.answers is None else self.source.answers
+
+    @property
+    def gold_values(self) -> tuple[str, ...]:
+        return self.source.gold_values()
+
+    @property
+    def label_kind(self) -> str | None:
+        """What the caller said that labels are."""
+        return self.source.label_kind
+
+    def as_scores(self) -> LargeRound:
+        """The round with its labels read as scores, which other rounds showed them to be."""
+        from hero_eval.counting.score_source import reopened_as_scores
+        from hero_eval.counting.sql_round import SqlSource
+
+        hidden = isinstance(self.source, HiddenGold)
+        source = self.source.source if isinstance(self.source, HiddenGold) else self.source
+        if self.has_scores:
+            return self
+        if not isinstance(source, SqlSource):
+            message = f"other rounds have scores, but round {self.name!r} is kept as counts of answers"
+            raise wrong("E214", f"{message}. Read its own files instead")
+        opened = reopened_as_scores(source)
+        return self._on(hide(opened) if hidden else opened)
+
+    def in_bins(self, cuts: ScoreCuts, note: Finding | None) -> LargeRound:
+        """The round of scores in these bins."""
+        assert isinstance(self.source, ScoreSource)
+        remarks = tuple(of for of in self._remarks if of.code != "F118")
+        remarks = remarks if note is None else (*remarks, note)
+        source = self.source.in_bins(cuts)
+        if source is self.source and remarks == self._remarks:
+            return self
+        same = self._on(source)
+        same._remarks = remarks
+        return same
+
+    def score_part(self) -> ScorePart:
+        """What bins are learned from."""
+        assert isinstance(self.source, ScoreSource)
+        return self.source.part()
+
+    def number_facts(self, who: Collection[str] | None, above: float, below: float) -> NumberFacts | None:
+        """Of the labels of these labelers, all if None: how many, from where to where, and how many are beyond two
+        bounds; None if labels are no numbers."""
+        wanted = set(self.labelers if who is None else who)
+        if isinstance(self.source, ScoreSource):
+            return self.source.part().facts(wanted, above, below)
+        numbers = as_numbers(self.values)
+        if np.isnan(numbers).any():
+            return None
+        tally = self.tally()
+        theirs = np.array([name in wanted for name in tally.labelers], np.bool_)[tally.cells // tally.n_answers]
+        times = np.repeat(tally.items, np.diff(tally.ends))[theirs]
+        return facts_of(numbers[tally.cells[theirs] % tally.n_answers], times, above, below)
+
+    def _on(self, source: CountSource) -> LargeRound:
+        """The round on another source of its own counts."""
+        same = LargeRound(source, self.name, self.engine, self._default)
+        same._remarks = self._remarks
+        return same
+
+    @property
+    def _unseen(self) -> bool:
+        """Whether to count patterns is impossible, or would be in vain: other rounds may decide on the bins."""
+        return self.source.stays or (isinstance(self.source, ScoreSource) and not self.source.is_cut)
+
+    @property
     def notes(self) -> tuple[Finding, ...]:
         if not self.source.stays:
             self.tally()  # what is noteworthy is known once the items were counted
@@ -64,15 +144,15 @@ class LargeRound(AnyRound):
 
     @property
     def n_items(self) -> int:
-        return self.source.totals()[0] if self.source.stays else self.tally().n_items
+        return self.source.totals()[0] if self._unseen else self.tally().n_items
 
     @property
     def n_labels(self) -> int:
-        return self.source.totals()[1] if self.source.stays else self.tally().n_labels
+        return self.source.totals()[1] if self._unseen else self.tally().n_labels
 
     @property
     def n_gold(self) -> int:
-        return self.source.totals()[2] if self.source.stays else self.tally().n_gold
+        return self.source.totals()[2] if self._unseen else self.tally().n_gold
 
     def labels_by_labeler(self) -> NDArray[np.int64]:
         if self.source.stays:
@@ -107,6 +187,8 @@ class LargeRound(AnyRound):
             return True
         if self.source.stays or other.source.stays or (self.labelers, self.values) != (other.labelers, other.values):
             return False
+        if not _may_be_alike(self.source, other.source):
+            return False
         one, two = self.tally(), other.tally()
         if one.n_rows < MANY_PATTERNS or one.n_rows != two.n_rows:
             return False
@@ -132,7 +214,7 @@ class LargeRound(AnyRound):
         )
 
     def without_gold(self) -> LargeRound:
-        return LargeRound(HiddenGold(self.source), self.name, self.engine, self._default)
+        return LargeRound(hide(self.source), self.name, self.engine, self._default)
 
     def __repr__(self) -> str:
         return (
@@ -199,9 +281,11 @@ class HiddenGold:
     """A round of which nobody sees the gold; all else is its source's."""
 
     def __init__(self, source: CountSource) -> None:
-        self._source = source
+        self.source = self._source = source
         self.labelers = source.labelers
         self.values = source.values
+        self.scored = source.scored
+        self.label_kind = source.label_kind
         self.classes = source.classes
         self.positive = source.positive
         self._hidden: dict[tuple[Names, Names | None], tuple[Tally, Ints]] = {}
@@ -209,6 +293,13 @@ class HiddenGold:
     @property
     def stays(self) -> bool:
         return self._source.stays
+
+    @property
+    def answers(self) -> Names | None:
+        return self._source.answers
+
+    def gold_values(self) -> Names:
+        return ()
 
     def _blind(self, covariates: Names, labelers: Names | None) -> tuple[Tally, Ints]:
         asked = covariates, labelers
@@ -237,3 +328,37 @@ class HiddenGold:
 
     def numeric_columns(self) -> Names:
         return self._source.numeric_columns()
+
+
+class HiddenScores(HiddenGold):
+    """The same of scores, whose bins do not depend on gold."""
+
+    def __init__(self, source: ScoreSource) -> None:
+        super().__init__(source)
+        self._scores = source
+
+    @property
+    def is_cut(self) -> bool:
+        return self._scores.is_cut
+
+    def in_bins(self, cuts: ScoreCuts) -> CountSource:
+        return hide(self._scores.in_bins(cuts))
+
+    def part(self) -> ScorePart:
+        return self._scores.part()
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        return self._scores.facts
+
+
+def hide(source: CountSource) -> HiddenGold:
+    """The round with its gold hidden."""
+    return HiddenScores(source) if isinstance(source, ScoreSource) else HiddenGold(source)
+
+
+def _may_be_alike(one: CountSource, other: CountSource) -> bool:
+    """Whether scores, of which to count patterns would take both rounds anew, do not tell the rounds apart."""
+    if isinstance(one, ScoreSource) and isinstance(other, ScoreSource):
+        return one.facts == other.facts and one.totals() == other.totals()
+    return one.scored == other.scored

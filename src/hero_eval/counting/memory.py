@@ -56,7 +56,7 @@ def count_in_memory(
 def _counted(rounds: Sequence[Round], labelers: Sequence[str], classes: Sequence[str], routed: bool) -> Counted:
     place = {name: position for position, name in enumerate(labelers)}
     class_of = {name: position for position, name in enumerate(classes)}
-    scored = any(one.label_score is not None for one in rounds)  # then all were cut into the same bins
+    scored = any(one.has_scores for one in rounds)  # then all were cut into the same bins
     items, people, answers, gold, weight = [], [], [], [], []
     offset = 0
     for one in rounds:

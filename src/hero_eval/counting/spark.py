@@ -76,6 +76,14 @@ class SparkEngine:
             frame.unpersist()
             self._session.catalog.dropTempView(name)
 
+    def share(self, name: str, sql: str) -> str:
+        try:
+            frame = self._session.sql(sql).persist()
+        except Exception as error:
+            raise _failed(error) from error
+        frame.createOrReplaceGlobalTempView(name)
+        return f"global_temp.{name}"
+
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
 

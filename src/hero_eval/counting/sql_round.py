@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hero_eval.counting.checks import item_problems, labeled_twice
-from hero_eval.counting.engine import Names, Session
+from hero_eval.counting.engine import Names
 from hero_eval.counting.item_arrays import ItemArrays, arrays_of_labels
 from hero_eval.counting.pattern_keys import plan_words
+from hero_eval.counting.score_look import ScoreLook
 from hero_eval.counting.sql import Sums, floats
-from hero_eval.counting.sql_look import Look, look_at
+from hero_eval.counting.sql_look import Look
 from hero_eval.counting.sql_tables import SqlTables
 from hero_eval.counting.tally import Tally
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding
-from hero_eval.io.read_options import ReadOptions
 from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Floats, Ints
 
@@ -49,24 +47,22 @@ class _Kept:
 
 
 class SqlSource:
-    """A round in files. Nothing is read before it is needed."""
+    """A round in files, after a look at its labels. Nothing is counted before it is needed."""
 
-    def __init__(self, session: Session, files: Mapping[str, Path], options: ReadOptions) -> None:
-        self.session = session
-        self.files = files
-        self.options = options
-        self._sql = SqlTables(session, files, options)
+    scored = False
+
+    def __init__(self, sql: SqlTables, look: Look) -> None:
+        self.session = sql.session
+        self.files = sql.files
+        self.options = sql.options
+        self.look = look
+        self._sql = sql
         self._tallies: dict[tuple[Names, Names | None], Tally] = {}
         self._long: dict[tuple[Names, Names | None], ItemArrays] = {}
         self._kept: _Kept | None = None
         self._notes: tuple[Finding, ...] = ()
         self._repeats = 0
         self._totals: tuple[int, int, int] | None = None
-
-    @cached_property
-    def look(self) -> Look:
-        """One pass over who said what; all problems with it are raised together."""
-        return look_at(self._sql)
 
     @property
     def labelers(self) -> Names:
@@ -77,12 +73,23 @@ class SqlSource:
         return self.look.answers.values
 
     @property
+    def answers(self) -> Names | None:
+        return self.look.bins
+
+    @property
+    def label_kind(self) -> str | None:
+        return self.options.label_kind
+
+    @property
     def classes(self) -> Names | None:
         return self.look.answers.classes
 
     @property
     def positive(self) -> str | None:
         return self.look.answers.positive
+
+    def gold_values(self) -> Names:
+        return seen_in_gold(self.look)
 
     def column_names(self) -> Names:
         return self._sql.column_names()
@@ -125,7 +132,7 @@ class SqlSource:
         some_left_out = look.n_empty > 0
         if labelers is not None:
             known = np.isin(np.array(look.labelers, dtype=object), np.array(labelers, dtype=object))
-            table = table.filter(known[np.asarray(look.said["cell"]) // len(look.answers.values)])
+            table = table.filter(known[np.asarray(look.said["cell"]) // look.n_answers])
             some_left_out = some_left_out or not known.all()
         self.session.lend(self._sql.name("cells"), table)
         if look.golds is not None:
@@ -134,7 +141,7 @@ class SqlSource:
 
     def _count(self, covariates: Names, labelers: Names | None) -> Tally:
         look = self.look
-        n_answers = len(look.answers.values)
+        n_answers = look.n_answers
         cell = np.asarray(look.said["cell"], np.int64)
         words = plan_words(len(look.labelers), n_answers)
         if words is None:
@@ -149,18 +156,25 @@ class SqlSource:
 
     def _refuse_clashes(self) -> None:
         """Labels that contradict each other are refused; exact repeats are dropped from now on."""
-        said = self.look.said.rename_columns(["c_labeler", "c_label", "cell"])
-        self.session.lend(self._sql.name("said"), said)
-        view = self._sql.view("labels", ("item", "labeler", "label"))
-        problem, repeats = labeled_twice(
-            self.session, view, self._sql.name("said"), self._sql.tables["labels"], self.values
-        )
+        labels, spelled = self._labels_given()
+        problem, repeats = labeled_twice(self.session, labels, self._sql.tables["labels"], spelled)
         if problem is not None or self._repeats:
             raise InputError(
                 problem or Problem("E108", f"{self._sql.tables['labels'].name} repeats labels in two spellings.")
             )
         self._repeats = repeats
         self._sql.without_repeats = repeats > 0
+
+    def _labels_given(self) -> tuple[str, Callable[[float], str]]:
+        """Every label as a number (SQL: item, c_labeler, cell), and how to spell it."""
+        said = self.look.said.rename_columns(["c_labeler", "c_label", "cell"])
+        self.session.lend(self._sql.name("said"), said)
+        labels = (
+            "SELECT l.item AS item, c.c_labeler AS c_labeler, c.cell AS cell FROM "
+            f"{self._sql.view('labels', ('item', 'labeler', 'label'))} AS l JOIN {self._sql.name('said')} AS c "
+            "ON l.labeler = c.c_labeler AND l.label = c.c_label"
+        )
+        return labels, lambda cell: self.values[int(cell) % len(self.values)]
 
     def _patterns(
         self, words: list[str], covariates: Names, labelers: Names | None, all_rows: bool
@@ -262,7 +276,7 @@ class SqlSource:
             f"SELECT CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {self._sql.name('cells')} AS c "
             "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY l.item, c.cell"
         )
-        arrays = arrays_of_labels(about, said["cell"], look.labelers, self.values, covariates)
+        arrays = arrays_of_labels(about, said["cell"], look.labelers, self.values, covariates, self.answers)
         if arrays is None:
             self._refuse_clashes()
             return self._count_long(covariates, labelers)
@@ -272,8 +286,7 @@ class SqlSource:
     @property
     def stays(self) -> bool:
         """Whether the labels must stay in the engine: patterns that do not collapse, and too many for memory."""
-        look = self.look
-        return plan_words(len(look.labelers), len(look.answers.values)) is None and look.n_rows > MOST_LABELS
+        return stay_in_engine(len(self.look.labelers), self.look.n_answers, self.look.n_rows)
 
     def totals(self) -> tuple[int, int, int]:
         """Items, labels and items with gold, without more than these leaving the engine."""
@@ -307,4 +320,16 @@ def _tally(look: Look, grouped: Any, cells: Ints, ends: Ints, moments: Moments |
         square=square,
         n_labels=round(float((np.diff(ends) * items).sum())),
         moments=moments,
+        answers=look.bins,
     )
+
+
+def stay_in_engine(n_labelers: int, n_answers: int, n_labels: int) -> bool:
+    """Whether there are too many labels of patterns that do not collapse."""
+    return plan_words(n_labelers, n_answers) is None and n_labels > MOST_LABELS
+
+
+def seen_in_gold(look: Look | ScoreLook) -> Names:
+    """The values that gold has."""
+    codes = [] if look.golds is None else sorted(set(look.golds["code"].to_pylist()))
+    return tuple(look.answers.values[code] for code in codes)

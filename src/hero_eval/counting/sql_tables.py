@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from hero_eval.counting.checks import column_problems, numeric_texts
 from hero_eval.counting.engine import Names, Session
+from hero_eval.counting.score_sql import ScoreColumn
 from hero_eval.counting.sql import is_number
 from hero_eval.errors import InputError
 from hero_eval.io.read_options import ReadOptions
@@ -28,6 +30,7 @@ class SqlTables:
         self.files = files
         self.options = options
         self.without_repeats = False  # set once labels that are there twice are known to be exact repeats
+        self.score: ScoreColumn | None = None  # set once scores are cut into bins, which then are the labels
         self._serial = next(_SERIAL)
         self.tables = self._read_headers()
 
@@ -89,8 +92,28 @@ class SqlTables:
         """Ids of different types are compared as text."""
         return len({str(table.columns["item"].type) for table in self.tables.values()}) > 1
 
+    def with_scores(self, column: ScoreColumn) -> SqlTables:
+        """The same tables, of whose labels these columns make bins; what the engine keeps for them is another's."""
+        same = copy.copy(self)
+        same._serial = next(_SERIAL)
+        same.score = column
+        return same
+
     def view(self, table: str, ours: Sequence[str], *, distinct: bool = False) -> str:
-        """A subquery with these columns of a table, under our names."""
+        """A subquery with these columns of a table, under our names; scores as bins."""
+        if table != "labels" or self.score is None or "label" not in ours:
+            return self._plain(table, ours, distinct=distinct)
+        others, label = self._others(ours), self.session.quoted("label")
+        return self.score.binned(self.scored(self.score, ours, distinct=distinct), others, label)
+
+    def scored(self, column: ScoreColumn, ours: Sequence[str], *, distinct: bool = False) -> str:
+        """A subquery with these columns of the labels, and the score instead of the label."""
+        return column.scored(self._plain("labels", ours), self._others(ours), distinct=distinct)
+
+    def _others(self, ours: Sequence[str]) -> list[str]:
+        return [self.session.quoted(name) for name in dict.fromkeys(ours) if name != "label"]
+
+    def _plain(self, table: str, ours: Sequence[str], *, distinct: bool = False) -> str:
         parts = []
         for name in dict.fromkeys(ours):
             column = self.session.quoted(self.tables[table].theirs.get(name, name))

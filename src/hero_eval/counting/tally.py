@@ -22,7 +22,8 @@ class Tally:
 
     cells (entries,) labeler * L + answer, sorted within a row; ends (P+1,) where rows begin; gold (P,) position in
     `values` or -1; items (P,) how many; weight and square (P,) sums of the items' weights, which have mean 1, and of
-    their squares; n_labels says how many labels there were.
+    their squares; n_labels says how many labels there were. `answers` (L,) are what labels say, where that is not
+    `values`: the bins of scores.
     """
 
     labelers: tuple[str, ...]
@@ -35,6 +36,11 @@ class Tally:
     square: Floats
     n_labels: int
     moments: Moments | None = None
+    answers: tuple[str, ...] | None = None
+
+    @property
+    def n_answers(self) -> int:
+        return len(self.values if self.answers is None else self.answers)
 
     @property
     def n_rows(self) -> int:
@@ -51,7 +57,7 @@ class Tally:
     def labels_of(self) -> Floats:
         """(J,) how many labels each labeler gave."""
         times = np.repeat(self.items, np.diff(self.ends))
-        return sum_by(self.cells // len(self.values), times, len(self.labelers))
+        return sum_by(self.cells // self.n_answers, times, len(self.labelers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +75,17 @@ def align(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Alig
     place = {name: position for position, name in enumerate(labelers)}
     class_of = {name: position for position, name in enumerate(classes)}
     people = np.array([place.get(name, -1) for name in tally.labelers], dtype=np.int64)
-    answers = np.array([class_of[value] for value in tally.values], dtype=np.int64)
-    moved = np.where(people[:, None] >= 0, people[:, None] * len(classes) + answers[None, :], -1).ravel()
-    same = bool((answers == np.arange(len(answers))).all())
-    gold = tally.gold if same else np.where(tally.gold >= 0, answers[tally.gold], -1)
+    values = np.array([class_of[value] for value in tally.values], dtype=np.int64)
+    answers = values if tally.answers is None else np.arange(tally.n_answers)
+    n_answers = len(classes) if tally.answers is None else tally.n_answers
+    moved = np.where(people[:, None] >= 0, people[:, None] * n_answers + answers[None, :], -1).ravel()
+    same = bool((values == np.arange(len(values))).all())
+    gold = tally.gold if same else np.where(tally.gold >= 0, values[tally.gold], -1)
     if moved.min() >= 0 and (np.diff(moved) > 0).all():  # nobody is left out and the order stays: so do the rows
         row = np.arange(tally.n_rows)
         cells = tally.cells if moved[-1] == len(moved) - 1 else moved[tally.cells]
-        return Aligned(_patterns(cells, tally.ends, row, gold, row, tally, len(labelers), len(classes)), row, 0, 0)
-    return _align_some(tally, moved, gold, len(labelers), len(classes))
+        return Aligned(_patterns(cells, tally.ends, row, gold, row, tally, len(labelers), n_answers), row, 0, 0)
+    return _align_some(tally, moved, gold, len(labelers), n_answers)
 
 
 def _align_some(tally: Tally, moved: Ints, gold: Ints, n_labelers: int, n_answers: int) -> Aligned:
@@ -133,12 +141,15 @@ def add(tallies: Sequence[Tally]) -> Tally:
     values = tuple(dict.fromkeys(value for one in tallies for value in one.values))
     place = {name: position for position, name in enumerate(labelers)}
     spot = {name: position for position, name in enumerate(values)}
+    n_answers = len(values) if tallies[0].answers is None else tallies[0].n_answers
     cells, gold = [], []
     for one in tallies:
+        assert one.answers == tallies[0].answers  # scores of all rounds were cut into the same bins
         people = np.array([place[name] for name in one.labelers], dtype=np.int64)
-        answers = np.array([spot[name] for name in one.values], dtype=np.int64)
-        cells.append(people[one.cells // len(one.values)] * len(values) + answers[one.cells % len(one.values)])
-        gold.append(np.where(one.gold >= 0, answers[one.gold], -1))
+        codes = np.array([*(spot[name] for name in one.values), -1], dtype=np.int64)
+        answers = codes if one.answers is None else np.arange(n_answers)
+        cells.append(people[one.cells // one.n_answers] * n_answers + answers[one.cells % one.n_answers])
+        gold.append(codes[one.gold])
     lengths = np.concatenate([np.diff(one.ends) for one in tallies])
     together = Tally(
         labelers=labelers,
@@ -150,6 +161,7 @@ def add(tallies: Sequence[Tally]) -> Tally:
         weight=np.concatenate([one.weight for one in tallies]),
         square=np.concatenate([one.square for one in tallies]),
         n_labels=sum(one.n_labels for one in tallies),
+        answers=tallies[0].answers,
     )
     with_moments = [one.moments for one in tallies if one.moments is not None]
     if len(with_moments) == len(tallies) and len({one.names for one in with_moments}) == 1:
@@ -166,7 +178,7 @@ def _collapsed(tally: Tally) -> Tally:
 
 def _grouped(tally: Tally) -> tuple[Tally, Ints]:
     """The same of rows whose cells are sorted, and (P,) where each row went."""
-    first, group = group_rows(tally.cells, tally.ends, tally.gold, len(tally.labelers) * len(tally.values))
+    first, group = group_rows(tally.cells, tally.ends, tally.gold, len(tally.labelers) * tally.n_answers)
     ends, chosen = take_rows(tally.cells, tally.ends, first)
     together = replace(
         tally,
@@ -188,12 +200,15 @@ def hide_gold(tally: Tally) -> tuple[Tally, Ints]:
 
 def are_alike(one: Tally, other: Tally) -> bool:
     """Whether two tallies count the same patterns equally often."""
-    if (one.labelers, one.values, one.n_labels) != (other.labelers, other.values, other.n_labels):
+    facts = [(of.labelers, of.values, of.answers, of.n_labels) for of in (one, other)]
+    if facts[0] != facts[1]:
         return False
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("ends", "cells", "gold", "items"))
 
 
-def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[str]) -> Tally:
+def without_items(
+    patterns: Patterns, labelers: Sequence[str], values: Sequence[str], answers: tuple[str, ...] | None = None
+) -> Tally:
     """The tally of patterns counted in memory, with weights as they are there (mean 1)."""
     row = patterns.row_of_item
     return Tally(
@@ -206,4 +221,5 @@ def without_items(patterns: Patterns, labelers: Sequence[str], values: Sequence[
         weight=patterns.counts,
         square=sum_by(row, patterns.item_weight**2, patterns.n_rows),
         n_labels=round(float((np.diff(patterns.cells.indptr) * patterns.items_of_row).sum())),
+        answers=answers,
     )

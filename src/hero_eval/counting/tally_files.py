@@ -62,12 +62,24 @@ def save_counts(
     if where.suffix.lower() != ".parquet":
         raise wrong("E201", f"the path is {str(path)!r}. Its name ends in .parquet")
     refuse_routing(several)
+    _refuse_scores(several)
     classes = common_classes(several)
     wanted = _counted_already(several) if covariates is None else tuple(covariates)
     tally = add([tally_of(one, wanted) for one in several])
     given = any(one.classes_given is not None for one in several)
     positive = next((one.positive for one in several if one.positive is not None), None)
     _write(where, tally, list(classes) if given else None, positive)
+
+
+def _refuse_scores(rounds: Sequence[Round]) -> None:
+    """Bins of scores are learned anew whenever a round joins others, and counts do not hold what that takes."""
+    for one in rounds:
+        if one.has_scores:
+            message = (
+                f"the labels of round {one.name!r} are scores, whose bins are learned from all rounds that they meet; "
+                "counts would hold them in those of today. Keep the files, which an engine counts again"
+            )
+            raise wrong("E214", message)
 
 
 def _counted_already(rounds: Sequence[Round]) -> Names:
@@ -116,6 +128,9 @@ class SavedSource:
     """Counts from a file behind the interface of the engines."""
 
     stays = False
+    scored = False
+    answers = None
+    label_kind = "answer"
 
     def totals(self) -> tuple[int, int, int]:
         whole = self.tally()
@@ -134,6 +149,9 @@ class SavedSource:
         self.values: Names = self._tally.values
         self.classes: Names | None = options.classes or (tuple(facts["classes"]) if facts["classes"] else None)
         self.positive: str | None = options.positive or facts["positive"]
+
+    def gold_values(self) -> Names:
+        return tuple(self.values[place] for place in np.unique(self._tally.gold[self._tally.gold >= 0]))
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         del labelers  # only a current round is counted anew for some of its labelers

@@ -90,7 +90,7 @@ def _scores_of(one: Round) -> tuple[tuple[str, ...], Floats, Floats]:
     if is_large([one]):
         tally = tally_of(one)
         row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-        looks = _label_columns(row, tally.cells % len(tally.values), tally.n_rows, len(tally.values))
+        looks = _label_columns(row, tally.cells % tally.n_answers, tally.n_rows, tally.n_answers)
         share = np.full(tally.n_rows, one.n_gold / one.n_items)
         return LABEL_COLUMNS, *routing_scores(tally.gold >= 0, share, looks, tally.items)
     names = one.numeric_columns()[:MOST_COLUMNS]

@@ -54,7 +54,7 @@ def is_lack(error: HeroError) -> bool:
 
 def _refuse_scores(method: Method, rounds: RoundSet) -> None:
     """Without gold nothing tells which scores are high enough for which class."""
-    scored = [one.name for one in rounds.all_rounds if one.label_score is not None]
+    scored = [one.name for one in rounds.all_rounds if one.has_scores]
     if scored and method.evidence is LabelsOnly:
         message = (
             f"the labels of round {scored[0]!r} are scores, and {method.name} looks at no gold, which alone tells how "

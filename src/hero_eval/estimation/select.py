@@ -114,7 +114,7 @@ def _beyond_counts(rounds: RoundSet, options: Options) -> str:
         return "a round here is kept without its items, whose covariates hero3 asks for one by one"
     if sum(one.n_items for one in rounds.all_rounds) <= MOST_PATTERNS:
         return ""
-    n_rows = sum(tally_of(one).n_rows for one in rounds.all_rounds if one.label_score is None)
+    n_rows = sum(tally_of(one).n_rows for one in rounds.all_rounds)
     return f"{n_rows:,} answer patterns, which hero3 goes through many times, are more than {MOST_PATTERNS:,}" * (
         n_rows > MOST_PATTERNS
     )

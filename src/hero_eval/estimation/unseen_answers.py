@@ -20,7 +20,7 @@ def outside_gold(currents: Sequence[Round], past: Sequence[Round], classes: Sequ
     Of two classes neither is a stranger: one without gold is what F307 tells.
     """
     rounds = [one for one in (*currents, *past) if not one.stays_in_engine]
-    if len(classes) < 3 or any(one.classes_given is not None or one.label_score is not None for one in rounds):
+    if len(classes) < 3 or any(one.classes_given is not None or one.has_scores for one in rounds):
         return ()
     labels, gold = dict.fromkeys(classes, 0.0), dict.fromkeys(classes, 0.0)
     for one in rounds:

@@ -29,7 +29,6 @@ COUNTS_MARK = b"hero_counts"
 _FEW_BYTES = 1 << 16
 """A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
 _LOOK_BYTES = 1 << 20
-_FIRST_ROWS = 10_000
 """Rows that tell what a column is like."""
 _DELIMITERS = (",", ";", "\t")
 
@@ -234,27 +233,6 @@ def header_of(path: Path) -> list[str]:
         return list(pq.read_schema(part).names)
     except (pa.ArrowException, OSError, HeroError, StopIteration):
         return []
-
-
-def first_numbers(path: Path, column: str) -> set[float]:
-    """The distinct numbers among the first values of a column of Parquet; none of text, or if it cannot be read."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    try:
-        part = next(iter(sorted(path.glob("**/*.parquet")))) if path.is_dir() else path
-        if _ending(part.name) != ".parquet":
-            return set()
-        with pq.ParquetFile(part) as table:
-            place = table.schema_arrow.get_field_index(column)
-            kind = table.schema_arrow.field(place).type if place >= 0 else None
-            if kind is None or not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-                return set()
-            values = next(table.iter_batches(_FIRST_ROWS, columns=[column]), None)
-        return set() if values is None else set(pc.unique(values.column(0)).drop_null().to_pylist())
-    except (pa.ArrowException, OSError, StopIteration):
-        return set()  # what is wrong is said when the file is read
 
 
 def rows_of(path: Path) -> int:

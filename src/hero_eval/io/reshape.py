@@ -119,8 +119,8 @@ def _taken_for(columns: WideColumns, options: ReadOptions) -> Finding:
     people = list(columns.labelers)
     parts = [f"labelers {', '.join(people)} ({columns.why})"]
     given = [*([] if columns.gold is None else [columns.gold]), *columns.experts]
-    parts.append(f"gold {', '.join(given)}" if given else "no gold")
-    parts.append(f"item {columns.item}" if columns.item is not None else "items by the number of their row")
+    parts.append(f"gold in {', '.join(given)}" if given else "no gold")
+    parts.append(f"ids of items in {columns.item}" if columns.item is not None else "items by the number of their row")
     others = list(columns.others)
     if others:
         parts.append(f"about the items {', '.join(others[:8])}{' and more' if len(others) > 8 else ''}")

@@ -1,8 +1,6 @@
 """Labels that are scores: numbers on a scale that each labeler has for itself.
 
-What a score says is where it stands among the other scores of its labeler, so scores are cut into a few ordered bins,
-labeler by labeler. Bins depend on the order of the scores alone: a labeler who would write every score on another
-scale, in the same order, gets the same bins. Equal scores are never parted.
+Here they are recognized; `score_bins` cuts them into a few ordered bins.
 """
 
 from __future__ import annotations
@@ -21,18 +19,15 @@ from hero_eval.io.arrays import Coded
 from hero_eval.io.distinct import Codes
 from hero_eval.io.labels import SortedLabels
 from hero_eval.io.read_options import ReadOptions
-from hero_eval.io.values import BINARY, count_of, number, number_text
+from hero_eval.io.score_bins import distribution_of
+from hero_eval.io.values import BINARY, number, number_text
 
 MOST_ANSWERS = 20
 """Distinct numbers above which labels are scores, and gold is no class."""
-MOST_BINS = 7
-"""Bins of a labeler's scores. A choice, with which hero3 was measured on real rounds (`benchmarks/scores.py`)."""
 _NUMBERS_TO_STRAYS = 5
 """Distinct numbers for each text that is none, from which on the text is taken for a slip."""
 _MOST_NUMBERS = 100
 """Distinct numbers that may be answers if the caller says so: a fit of as many classes takes minutes."""
-_ATOMS = 100
-"""Parts of a labeler's scores between which bins may begin: finer ones would not be seen."""
 
 
 def as_numbers(texts: Iterable[str]) -> NDArray[np.float64]:
@@ -164,77 +159,6 @@ class CutLabels:
 
 def cut_labels(labels: SortedLabels, score: NDArray[np.float64]) -> CutLabels:
     """Bins by the scores of this round alone; `on_one_scale` cuts those of several rounds together."""
-    bins, n_bins = cut_scores(score, labels.labeler, len(labels.labelers))
-    return CutLabels(bins, bin_names(n_bins), score, score_note(score, n_bins))
-
-
-def cut_scores(score: NDArray[np.float64], labeler: Codes, n_labelers: int, most: int = MOST_BINS) -> tuple[Codes, int]:
-    """(n,) the bin of each score, and how many bins there are at most.
-
-    A labeler with fewer bins than others has them spread over the whole range: a yes/no answer is the first or the
-    last. One who always gives the same score has one, in the middle.
-    """
-    order = np.argsort(labeler, kind="stable")
-    ends = np.searchsorted(labeler[order], np.arange(n_labelers + 1))
-    rows = [order[ends[j] : ends[j + 1]] for j in range(n_labelers)]
-    own = [_cut(score[at], most) for at in rows]
-    sizes = [int(codes.max()) + 1 if len(codes) else 0 for codes in own]
-    n_bins = max(2, *sizes) if sizes else 2
-    out = np.zeros(len(score), np.int64)
-    for at, codes, size in zip(rows, own, sizes, strict=True):
-        spread = np.linspace(0, n_bins - 1, size) if size > 1 else np.array([(n_bins - 1) // 2])
-        out[at] = np.round(spread).astype(np.int64)[codes]
-    return out, n_bins
-
-
-def _cut(score: NDArray[np.float64], most: int) -> Codes:
-    """(n,) bins of one labeler's scores: as evenly filled as equal scores allow."""
-    values, index, counts = np.unique(score, return_inverse=True, return_counts=True)
-    if len(values) <= most:
-        return index.astype(np.int64)
-    atom = np.arange(len(values))
-    if len(values) > _ATOMS:
-        middle = (np.cumsum(counts) - counts / 2) / counts.sum()
-        atom = np.unique(np.floor(middle * _ATOMS), return_inverse=True)[1]
-    mass = np.bincount(atom, weights=counts) / counts.sum()
-    out: Codes = _even_parts(mass, most)[atom][index].astype(np.int64)
-    return out
-
-
-def _even_parts(mass: NDArray[np.float64], parts: int) -> Codes:
-    """(m,) the part of each of m shares in a row, cut so that the parts' entropy is the largest."""
-    sums = np.concatenate([[0.0], np.cumsum(mass)])
-    size = len(mass)
-    share = np.maximum(sums[None, :] - sums[:, None], 0.0)  # from i up to j
-    gain = np.where(np.arange(size + 1)[None] > np.arange(size + 1)[:, None], _entropy(share), -np.inf)
-    best, cuts = gain[0], []
-    for _ in range(min(parts, size) - 1):
-        whole = best[:, None] + gain
-        cuts.append(np.argmax(whole, axis=0))
-        best = np.max(whole, axis=0)
-    starts, end = [0], size
-    for back in reversed(cuts):
-        end = int(back[end])
-        starts.append(end)
-    out: Codes = np.searchsorted(np.sort(starts), np.arange(size), side="right") - 1
-    return out
-
-
-def _entropy(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    out: NDArray[np.float64] = -share * np.log(np.where(share > 0, share, 1.0))
-    return out
-
-
-def bin_names(n_bins: int) -> tuple[str, ...]:
-    return tuple(f"bin {place + 1} of {n_bins}" for place in range(n_bins))
-
-
-def score_note(score: NDArray[np.float64], n_bins: int) -> Finding:
-    """F118: that labels count as scores, and what becomes of them."""
-    distinct = len(np.unique(score))
-    low, high = f"{score.min():.4g}", f"{score.max():.4g}"
-    message = (
-        f"labels are scores ({count_of(distinct, 'distinct number')} from {low} to {high}): each labeler's are cut "
-        f"into at most {n_bins} ordered bins, by that labeler's own scores"
-    )
-    return Finding("F118", message, {"distinct": distinct, "low": float(score.min()), "high": float(score.max())})
+    shape = distribution_of(score, labels.labeler, labels.labelers)
+    cuts = shape.cut()
+    return CutLabels(cuts.bins(score, labels.labeler, labels.labelers), cuts.names, score, shape.note(cuts.n_bins))

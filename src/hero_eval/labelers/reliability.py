@@ -293,7 +293,7 @@ class Reliability(Displayed):
     @property
     def _answer_names(self) -> tuple[str, ...]:
         """What labels may say: the classes, or the bins of scores."""
-        scored = [one.answer_values for one in self.rounds if one.label_score is not None]
+        scored = [one.answer_values for one in self.rounds if one.has_scores]
         return scored[0] if scored else self.classes
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hero_eval.classes import common_classes
 from hero_eval.errors import wrong
-from hero_eval.io.scores import cut_scores
+from hero_eval.io.score_bins import cut_scores
 from hero_eval.model.calibration import share_interval
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round import Round

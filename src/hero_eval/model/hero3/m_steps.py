@@ -19,6 +19,9 @@ from hero_eval.model.pooling import Pooling
 _NEWTON_STEPS = 2
 """Of labelers and classes in one M-step: the first goes nearly all the way. It changes the way to the maximum, not the
 maximum. Doubled, EM takes as many steps, each longer (reasoned)."""
+_HELD = 1e-9
+"""Of the largest information, added where a level has none. It changes the way to the maximum, not the maximum
+(reasoned)."""
 
 
 def m_step(
@@ -47,12 +50,22 @@ def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected
     size = by_round.sum(axis=1)
     gap = by_round - size[:, None] * weights
     gradient = np.concatenate([gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]) + level_prior_gradient(at)
-    step = np.linalg.solve(level_curvature(at, size) + level_prior_curvature(at), gradient)
+    step = _solved(level_curvature(at, size) + level_prior_curvature(at), gradient)
     levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
     change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
     change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
     short = min(1.0, LONGEST_STEP / max(float(np.abs(change).max()), 1e-300))
     return at.levels + short * levels, at.tilts + short * tilts
+
+
+def _solved(information: Floats, gradient: Floats) -> Floats:
+    """The step; where a point that was tried leaves a level without any weight, and so without information, the way
+    that the gradient shows, which is damped."""
+    try:
+        return np.asarray(np.linalg.solve(information, gradient), np.float64)
+    except np.linalg.LinAlgError:
+        held = _HELD * max(float(np.abs(np.diag(information)).max()), 1.0)
+        return np.asarray(np.linalg.solve(information + held * np.eye(len(information)), gradient), np.float64)
 
 
 def level_curvature(at: LevelParameters, size: Floats) -> Floats:
