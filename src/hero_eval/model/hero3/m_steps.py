@@ -47,12 +47,21 @@ def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected
     size = by_round.sum(axis=1)
     gap = by_round - size[:, None] * weights
     gradient = np.concatenate([gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]) + level_prior_gradient(at)
-    step = np.linalg.solve(level_curvature(at, size) + level_prior_curvature(at), gradient)
+    step = _solved(level_curvature(at, size) + level_prior_curvature(at), gradient)
     levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
     change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
     change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
     short = min(1.0, LONGEST_STEP / max(float(np.abs(change).max()), 1e-300))
     return at.levels + short * levels, at.tilts + short * tilts
+
+
+def _solved(curvature: Floats, gradient: Floats) -> Floats:
+    """The Newton step; where a trial far from the maximum has left a level without any weight, the shortest one."""
+    try:
+        return np.linalg.solve(curvature, gradient)
+    except np.linalg.LinAlgError:
+        found: Floats = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+        return found
 
 
 def level_curvature(at: LevelParameters, size: Floats) -> Floats:
