@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from asking import ask, refused
 from vote_tables import BATTLES, MODELS, fill_with_battles, make_battles
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
+from hero_eval.store.battle_draws import chosen_battles
 from hero_eval.store.battle_gold import battles_of
 from hero_eval.store.gold_records import read_queues
 from hero_eval.store.vote_rounds import stored_votes
 from hero_eval.web.gold_desk import GoldDesk, Showing
 from hero_eval.web.gold_jobs import draw_queue, gold_progress
 from hero_eval.web.gold_setup import item_columns, proposed_columns
-from hero_eval.web.vote_gold_jobs import chosen_battles
 
 pytest.importorskip("deltalake")
 
@@ -190,3 +192,21 @@ def test_a_battle_without_an_item_is_one_vote(tmp_path: Path) -> None:
     found = battles_of(store.rows(store.find("r")))
     assert len(found) == 20
     assert all(len(one.votes) == 1 for one in found)
+
+
+@pytest.mark.slow
+def test_the_command_draws_battles_and_takes_their_gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever works with files would get ids of votes to answer, which no table of gold can name."""
+    monkeypatch.chdir(tmp_path)
+    store, truth = fill_with_battles(tmp_path / "store", 60)
+    asked = ("next", "--store", store.path, "--round", BATTLES, "--count", "20", "--output", "queue.csv")
+    assert "20 battles to judge next" in ask(*asked)
+    queue = pd.read_csv("queue.csv")
+    assert (queue["gold_probability"] >= 0.5 * 20 / 60 - 1e-9).all()
+    queue.assign(gold=queue["item"].map(truth)).to_csv("gold.csv", index=False)
+    ask("add", "gold.csv", "--store", store.path, "--round", BATTLES)
+    assert store.votes(BATTLES).n_gold == 40
+    told = json.loads(ask("next", "--store", store.path, "--question", "chat", "--count", "5", "--json"))
+    assert not {one["item"] for one in told["battles"]} & set(queue["item"])
+    assert "E529" in refused("plan", "--store", store.path, "--round", BATTLES, "--width", "0.1")
+    assert "E204" in refused("next", "--store", store.path, "--round", BATTLES, "--by", "prompt")

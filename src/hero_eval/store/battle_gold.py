@@ -31,6 +31,8 @@ class StoredBattle:
     ----------
     id : str
         What it is called where nobody may know the models.
+    item : str or None
+        The item; None where nobody said.
     models : tuple of str
         The two, by name.
     votes : tuple of int
@@ -42,6 +44,7 @@ class StoredBattle:
     """
 
     id: str
+    item: str | None
     models: tuple[str, str]
     votes: tuple[int, ...]
     turned: tuple[bool, ...]
@@ -53,18 +56,18 @@ def battles_of(rows: StoredRows) -> list[StoredBattle]:
     known = set(rows.gold["item"].to_pylist())
     kept = rows.items.select(["item", ITEM, *PAIR]).to_pydict()
     found: dict[str, list[tuple[int, bool]]] = {}
-    models: dict[str, tuple[str, str]] = {}
+    models: dict[str, tuple[str | None, tuple[str, str]]] = {}
     golden = set()
     told = enumerate(zip(*(kept[name] for name in ("item", ITEM, *PAIR)), strict=True))
     for place, (key, item, a, b) in sorted(told, key=lambda one: one[1][0]):  # files may hold them in any order
         pair = (a, b) if a <= b else (b, a)
         id = battle_id(item, pair, key)
-        models[id] = pair
+        models[id] = (item, pair)
         found.setdefault(id, []).append((place, a != pair[0]))
         if key in known:
             golden.add(id)
     return [
-        StoredBattle(id, models[id], tuple(at for at, _ in of), tuple(turned for _, turned in of), id in golden)
+        StoredBattle(id, *models[id], tuple(at for at, _ in of), tuple(turned for _, turned in of), id in golden)
         for id, of in sorted(found.items())
     ]
 

@@ -13,21 +13,18 @@ import hero_eval as hero
 from hero_eval import phrasing
 from hero_eval.documents import plain
 from hero_eval.errors import HeroError, wrong
-from hero_eval.model.gold_draw import draw_systematic, inclusion_probabilities
-from hero_eval.store.battle_gold import BATTLE_CLASSES, StoredBattle, battles_of, shown_of_battles
+from hero_eval.store.battle_draws import battle_scores, chosen_battles, open_battles
+from hero_eval.store.battle_gold import BATTLE_CLASSES, shown_of_battles
 from hero_eval.store.estimates import asked_of, make
 from hero_eval.store.folding import Folded, fold_answers
 from hero_eval.store.gold_records import ExpertQueue, read_queues, read_records, standing, write_queue
-from hero_eval.store.past_rounds import past_of
-from hero_eval.targets.battles import gold_foresight, gold_scores
+from hero_eval.targets.battles import gold_foresight
 from hero_eval.targets.leaderboard import Leaderboard
 from hero_eval.web.gold_queue_parts import LITTLE, NUMBERS, TEN, answered_twice, check_size, save_estimate
 from hero_eval.web.item_view import LONGEST_TEXT
 from hero_eval.web.jobs import Result, findings_document, steps, told_of
 from hero_eval.web.process import Tell
 
-FLOOR = 0.5
-"""The share of a routed draw that goes to all battles alike."""
 CALLED = {"tie": "Both are as good", "both bad": "Both are bad"}
 
 
@@ -45,13 +42,10 @@ def draw_battles(
     tell("Reading the votes", 0, 0)
     fold_answers(opened, round)
     rows = opened.rows(opened.find(round))
-    battles = battles_of(rows)
-    may = np.array([not one.has_gold for one in battles])
-    if not may.any():
-        raise wrong("E527", f"every battle of round {round!r} has gold already: {len(battles)} battles")
+    battles, may = open_battles(opened, round)
     tell("Choosing battles", 0, 0)
-    seed = int(asked["seed"]) + number
-    score = battle_scores(opened, round, battles, tell) if asked["way"] == "routed" else np.zeros(len(battles))
+    seed, routed = int(asked["seed"]) + number, asked["way"] == "routed"
+    score = battle_scores(opened, round, battles, steps(tell, "Ranking")) if routed else np.zeros(len(battles))
     rng = np.random.default_rng([seed, 1])
     drawn, probability = chosen_battles(battles, may, score, int(asked["count"]), rng)
     order = [battles[place] for place in rng.permutation(drawn)]
@@ -83,38 +77,6 @@ def draw_battles(
     return Result(
         {"round": round, "queue": queue.queue, "items": len(order), "twice": len(queue.twice), "way": queue.way}
     )
-
-
-def chosen_battles(
-    battles: Sequence[StoredBattle], may: Any, score: Any, count: int, rng: np.random.Generator
-) -> tuple[Any, Any]:
-    """The places of the battles drawn, and for each battle how probable that was; spread over the pairs of models."""
-    probability = inclusion_probabilities(score, count, FLOOR, may)
-    open_ = rng.permutation(np.flatnonzero(may))
-    pairs = sorted({one.models for one in battles})
-    place = {pair: at for at, pair in enumerate(rng.permutation(len(pairs))[: len(pairs)])}
-    number = np.array([place[pairs.index(battles[at].models)] for at in open_])
-    order = open_[np.argsort(number, kind="stable")]
-    return draw_systematic(probability, order, rng), probability
-
-
-def battle_scores(store: hero.Store, round: str, battles: Sequence[StoredBattle], tell: Tell) -> Any:
-    """(n,) how much gold on each battle would tell about the ranks; equal where votes cannot be ranked yet."""
-    try:
-        board = _board(store, round, tell)
-    except HeroError:
-        return np.zeros(len(battles))
-    if board.state is None:
-        return np.zeros(len(battles))
-    found = gold_scores(board.strengths, board.standing, board.state)
-    place = {name: at for at, name in enumerate(board.models)}
-    return np.array([found[place[one.models[0]], place[one.models[1]]] for one in battles])
-
-
-def _board(store: hero.Store, round: str, tell: Tell) -> Leaderboard:
-    log = store.log()
-    history = [store.read_votes([row]) for row in past_of(log, round) if row.gold]
-    return hero.rank_votes(store.votes(round), history or None, progress=steps(tell, "Ranking"))
 
 
 # How far it is

@@ -58,10 +58,11 @@ def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected
 def _solved(curvature: Floats, gradient: Floats) -> Floats:
     """The Newton step; where a trial far from the maximum has left a level without any weight, the shortest one."""
     try:
-        return np.linalg.solve(curvature, gradient)
+        found = np.linalg.solve(curvature, gradient)
     except np.linalg.LinAlgError:
-        found: Floats = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
-        return found
+        found = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+    out: Floats = np.asarray(found, np.float64)
+    return out
 
 
 def level_curvature(at: LevelParameters, size: Floats) -> Floats:
