@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def order_known(n_draws: int) -> None:
-    bound = _oracle(np.arange(N_MODELS) * 1e-9)
+    bound = _oracle(np.linspace(0.0, 1e-9, N_MODELS))
     print(f"{N_MODELS} models, {n_draws} draws; bound of claims {bound:.2f} standard errors")
     for name, truth in DESIGNS.items():
         rng, wide = np.random.default_rng(13), []

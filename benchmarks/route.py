@@ -1,6 +1,6 @@
 """Which items get gold: does `choose_gold` make intervals shorter and rates better than gold at random?
 
-    HERO_DATA=... python benchmarks/route.py [--draws 20] [--golds 20,40,80] [--only tqa] [--floors .25,.05]   real rounds
+    HERO_DATA=... python benchmarks/route.py [--draws 20] [--golds 20,40,80] [--only tqa] [--floors .25]    real rounds
     python benchmarks/route.py --simulated [--draws 200]                                      three draws in a row
     HERO_DATA=... python benchmarks/route.py --limit [--golds 20,40,80] [--only tqa]          what routing can reach
 
