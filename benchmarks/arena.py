@@ -3,6 +3,7 @@ and speed.
 
     python benchmarks/arena.py equal                     # against evalica and arena-rank, three sets of votes
     python benchmarks/arena.py simulate [--draws 40]     # 12 models, 20 labelers; also correlated ones
+    python benchmarks/arena.py gold [--draws 20]         # gold on battles: at random, and where ranks are open
     python benchmarks/arena.py speed [--votes 1000000]   # against evalica with its bootstrap, in one run
     python benchmarks/arena.py large [--votes 10000000] [--labelers 50]   # 300 models; time and memory of each step
 
@@ -12,6 +13,7 @@ Needs `pip install 'hero-eval[bench]'` for `equal` and `speed`. Times are proces
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import tempfile
 import time
@@ -27,6 +29,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
 import hero_eval as hero
+from hero_eval.store.battle_draws import chosen_battles
+from hero_eval.store.battle_gold import StoredBattle
+from hero_eval.targets.battles import gold_scores
 
 Floats = NDArray[np.float64]
 WORDS = np.array(["A", "B", "tie"])
@@ -35,7 +40,7 @@ ELO = 400.0 / np.log(10.0)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("equal", "simulate", "speed", "large"))
+    parser.add_argument("what", choices=("equal", "simulate", "gold", "speed", "large"))
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--designs", type=int, nargs="+", default=list(range(len(DESIGNS))), help="numbers, from 0")
     parser.add_argument("--votes", type=int, help="of speed (1,000,000) and of large (10,000,000)")
@@ -47,6 +52,8 @@ def main() -> None:
         equal()
     elif asked.what == "simulate":
         simulate(asked.draws, asked.designs)
+    elif asked.what == "gold":
+        gold_on_battles(asked.draws)
     elif asked.what == "large":
         large(asked.votes or 10_000_000, asked.labelers, asked.engine)
     else:
@@ -147,15 +154,15 @@ DESIGNS = (
 N_MODELS, N_LABELERS, GOLD = 12, 20, 0.1
 
 
-def draw(design: Design, rng: np.random.Generator) -> tuple[Floats, pa.Table, pa.Table]:
-    """True strengths, the votes, and past votes of which a tenth has gold."""
+def draw(design: Design, rng: np.random.Generator, known: float = 0.0) -> tuple[Floats, pa.Table, pa.Table]:
+    """True strengths, the votes, of which this share has gold, and past votes of which a tenth has."""
     strengths = rng.normal(0, 0.5, N_MODELS)
     strengths -= strengths.mean()
     right = rng.uniform(0.55, 0.95, N_LABELERS)
     skill, bias = np.log(right / (1 - right)), rng.normal(0.4, 0.4, N_LABELERS)
     forward = rng.permutation(N_MODELS)  # who is shown first more often, whatever its strength
 
-    def votes(n: int, gold: bool, prefix: str) -> pa.Table:
+    def votes(n: int, gold: float, prefix: str) -> pa.Table:
         a = rng.integers(0, N_MODELS, n)
         b = (a + rng.integers(1, N_MODELS, n)) % N_MODELS
         turn = rng.random(n) > expit(design.first * 0.3 * (forward[a] - forward[b]))
@@ -173,11 +180,11 @@ def draw(design: Design, rng: np.random.Generator) -> tuple[Floats, pa.Table, pa
             "labeler": [f"j{j:02d}" for j in who],
             "label": WORDS[np.where(is_right, true[item], 1 - true[item])],
         }
-        known = rng.random(n) < GOLD if gold else np.zeros(n, bool)
-        table["gold"] = pa.array([WORDS[true[i]] if known[i] else None for i in item], pa.string())
+        has = rng.random(n) < gold if gold else np.zeros(n, bool)
+        table["gold"] = pa.array([WORDS[true[i]] if has[i] else None for i in item], pa.string())
         return pa.table(table)
 
-    return strengths, votes(design.n_items, False, "i"), votes(design.n_past, True, "p")
+    return strengths, votes(design.n_items, known, "i"), votes(design.n_past, GOLD, "p")
 
 
 def simulate(n_draws: int, numbers: list[int]) -> None:
@@ -210,6 +217,50 @@ def judged(found: hero.Leaderboard, strengths: Floats) -> tuple[float, ...]:
     off = np.abs(found.strengths - strengths)
     wide = float((found.standing.high - found.standing.low + 1).mean())
     return float(off.mean()), float((off <= error).mean()), float(held.mean()), float(held.all()), wide
+
+
+GOLDEN = Design("2,000 votes", 2_000, 1_000, first=1.0)
+N_JUDGED = 150
+
+
+def gold_on_battles(n_draws: int) -> None:
+    """What experts' gold on some of the battles does, drawn as `hero serve` and `hero next` draw it."""
+    rows: dict[str, list[tuple[float, ...]]] = {"none": [], "at random": [], "where ranks are open": []}
+    for seed in range(n_draws):
+        rng = np.random.default_rng([31, seed])
+        strengths, votes, past = draw(GOLDEN, rng, known=1.0)
+        place = votes.column_names.index("gold")
+        bare = votes.set_column(place, "gold", pa.nulls(len(votes), pa.string()))
+        board = hero.rank_votes(bare, past)
+        assert board.state is not None
+        found = gold_scores(board.strengths, board.standing, board.state)
+        pairs = list(zip(votes["model_a"].to_pylist(), votes["model_b"].to_pylist(), strict=True))
+        sides = [(board.models.index(a), board.models.index(b)) for a, b in pairs]
+        battles = [
+            StoredBattle(str(at), str(at), (min(pair), max(pair)), (at,), (False,), False)
+            for at, pair in enumerate(pairs)
+        ]
+        by_pair = found[tuple(np.array(sides).T)]
+        for name, score in (("none", None), ("at random", np.zeros(len(pairs))), ("where ranks are open", by_pair)):
+            shown = board
+            if score is not None:
+                drawn, _ = chosen_battles(battles, np.ones(len(pairs), bool), score, N_JUDGED, rng)
+                gold = np.array(votes["gold"].to_pylist(), dtype=object)
+                gold[~np.isin(np.arange(len(pairs)), drawn)] = None
+                shown = hero.rank_votes(votes.set_column(place, "gold", pa.array(gold, pa.string())), past)
+            order = np.argsort(-strengths)
+            near = [shown._variance(int(i), int(j)) ** 0.5 for i, j in itertools.pairwise(order)]
+            rows[name].append((*judged(shown, strengths), float(np.mean(near))))
+    print(f"{n_draws} draws of {GOLDEN.n_items:,} votes, {N_MODELS} models; gold on {N_JUDGED} of the battles")
+    print(
+        "gold                  mean |error|   strengths held  all ranks held  ranks wide  se of neighbors' difference"
+    )
+    for name, of in rows.items():
+        mean, error = np.mean(of, axis=0), np.std(of, axis=0) / np.sqrt(n_draws)
+        print(
+            f"{name:20}  {mean[0]:.3f} ± {error[0]:.3f}  {mean[1]:.3f} ± {error[1]:.3f}   "
+            f"{mean[3]:.2f} ± {error[3]:.2f}     {mean[4]:.2f}        {mean[5]:.3f} ± {error[5]:.3f}"
+        )
 
 
 # ---------------------------------------------------------------------------------------- speed

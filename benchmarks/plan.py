@@ -1,6 +1,6 @@
 """Plans against what happens: predicted widths after spending, promised power, and real rounds with more gold.
 
-    python benchmarks/plan.py [--draws 200] [--golds 10,60,200]          24 simulated settings
+    python benchmarks/plan.py [--draws 200] [--golds 10,60,200] [--seconds 900]      24 simulated settings
     python benchmarks/plan.py --power [--draws 400]                      chance to see a difference
     HERO_DATA=... python benchmarks/plan.py --real [--draws 1] [--only PQ]   public rounds, 10% and 30% of their gold
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -42,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--golds", default="10,60,200")
+    parser.add_argument("--seconds", type=float, default=1e9, help="of processor time, after which no draw begins")
     parser.add_argument("--power", action="store_true")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--only", default="", help="real settings whose name has this in it")
@@ -52,7 +53,7 @@ def main() -> None:
     elif asked.real:
         real(asked.draws, asked.only)
     else:
-        simulated(asked.draws, [int(one) for one in asked.golds.split(",")])
+        simulated(asked.draws, [int(one) for one in asked.golds.split(",")], asked.seconds)
     print(f"{time.process_time() - started:.0f} s of processor time", file=sys.stderr)
 
 
@@ -66,25 +67,38 @@ def foreseen(current: Round, history: Any) -> Outcome:
 # ------------------------------------------------------------------------------------------------ simulated rounds
 
 
-def simulated(draws: int, golds: Sequence[int]) -> None:
-    inside = total = 0
-    for classes, together, drift in product((2, 3), (0.0, 0.5), (0.0, 0.5)):
-        widths: dict[int, list[Any]] = {count: [] for count in golds}
-        for draw in range(draws):
+KINDS_OF_ROUNDS = tuple(product((2, 3), (0.0, 0.5), (0.0, 0.5)))
+"""Classes, correlation of the labelers, drift."""
+
+
+def simulated(draws: int, golds: Sequence[int], seconds: float) -> None:
+    """All settings draw by draw, so that however many are done there are as many of each; shown every 20 draws."""
+    widths: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+    for draw in range(draws):
+        for classes, together, drift in KINDS_OF_ROUNDS:
             rng = np.random.default_rng([SEED, classes, int(10 * together), int(10 * drift), draw])
             for count, pair in one_draw(rng, classes, together, drift, golds).items():
-                widths[count].append(pair)
-        for count, pairs in widths.items():
-            then, seen = np.array(pairs).mean(axis=0)
-            error = (np.array(pairs)[:, 0] / seen - np.array(pairs)[:, 1] / seen).std(ddof=1) / np.sqrt(draws)
-            total, inside = total + 1, inside + (abs(then / seen - 1) <= 0.10)
-            kind = "mean score of 3 classes" if classes == 3 else "rate"
-            print(
-                f"{kind:24s} {'together' if together else 'each by itself':15s} drift {drift}  +{count:3d} golds  "
-                f"predicted {then:.4f}  seen {seen:.4f}  ratio {then / seen:.3f} (+-{error:.3f})",
-                flush=True,
-            )
-    print(f"within 10%: {inside} of {total} settings, {draws} draws each")
+                widths.setdefault((classes, together, drift, count), []).append(pair)
+        late = time.process_time() > seconds
+        if late or draw + 1 == draws or (draw + 1) % 20 == 0:
+            show_widths(widths, draw + 1)
+        if late:
+            return
+
+
+def show_widths(widths: Mapping[tuple[Any, ...], Sequence[tuple[float, float]]], draws: int) -> None:
+    inside = 0
+    for (classes, together, drift, count), pairs in widths.items():
+        then, seen = np.array(pairs).mean(axis=0)
+        error = (np.array(pairs) / seen) @ np.array([1.0, -1.0])
+        inside += abs(then / seen - 1) <= 0.10
+        kind = "mean score of 3 classes" if classes == 3 else "rate"
+        print(
+            f"{kind:24s} {'together' if together else 'each by itself':15s} drift {drift}  +{count:3d} golds  "
+            f"predicted {then:.4f}  seen {seen:.4f}  ratio {then / seen:.3f} "
+            f"(+-{error.std(ddof=min(1, draws - 1)) / np.sqrt(draws):.3f})"
+        )
+    print(f"within 10%: {inside} of {len(widths)} settings, {draws} draws each", flush=True)
 
 
 def one_draw(

@@ -1,6 +1,7 @@
 """How sharp ranges of ranks are that hold together: how often they hold, and how wide they are.
 
     python benchmarks/rank_ranges.py [--draws 200]
+    python benchmarks/rank_ranges.py --order-known [--draws 2000]
 
 Estimates of 8 models are drawn around true values, with known and equal errors: what is measured is the way from
 differences to ranks alone. Compared are stepwise claims (`MaxT.adjusted`) and the sharper ones that are used
@@ -8,6 +9,14 @@ differences to ranks alone. Compared are stepwise claims (`MaxT.adjusted`) and t
 difference lies below zero, and those far below no longer count among the ways in which chance could mislead.
 Ranges must hold in 95 of 100 draws wherever the true values lie; where models are tied, a range must hold all ranks
 that the tied ones share.
+
+Beside them stands what nobody can use: one bound for all claims that is the smallest at which ranges hold in 95 of 100
+draws of this very design (`oracle`). It needs the true gaps. A range that is safe where models are tied cannot hold in
+just 95 of 100 draws where they are apart: to err there a claim must overcome the gap as well as the bound, and the
+chance of that falls with the gap (two models, bound z: from 2 P(Z > z) at a tie to P(Z > z + gap) apart). What the
+oracle is narrower by is the price of not knowing the gaps. `--order-known` shows how wide ranges would be if the order,
+but no gap, were known to whoever sets the bound: only claims against that order could be false, half as many. No logic
+among the claims, such as that i > j and j > k make i > k, can gain more than that in the first step.
 """
 
 from __future__ import annotations
@@ -34,25 +43,53 @@ DESIGNS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--order-known", action="store_true", help="one bound for all claims, by the true order")
     asked = parser.parse_args()
+    if asked.order_known:
+        order_known(asked.draws)
+        return
     print(
         f"{N_MODELS} models, {asked.draws} draws (Monte Carlo error of a share of .95: "
         f"{(0.95 * 0.05 / asked.draws) ** 0.5:.3f})"
     )
-    print("design                       stepwise: hold   ranks wide   two steps: hold   ranks wide")
+    print(
+        "design                       stepwise: hold    wide   two steps: hold    wide   oracle: hold    wide   bound"
+    )
     for name, truth in DESIGNS.items():
-        rng = np.random.default_rng(11)
-        found = np.array([_drawn(truth, rng) for _ in range(asked.draws)]).mean(axis=0)
-        print(f"{name:28} {found[0]:14.3f} {found[1]:12.2f} {found[2]:17.3f} {found[3]:12.2f}")
+        rng, bound = np.random.default_rng(11), _oracle(truth)
+        found = np.array([_drawn(truth, bound, rng) for _ in range(asked.draws)]).mean(axis=0)
+        shown = "   ".join(f"{found[2 * at]:15.3f} {found[2 * at + 1]:7.2f}"[3 * (at == 2) :] for at in range(3))
+        print(f"{name:26}{shown[1:]} {bound:7.2f}")
 
 
-def _drawn(truth: Floats, rng: np.random.Generator) -> tuple[float, ...]:
+def order_known(n_draws: int) -> None:
+    bound = _oracle(np.linspace(0.0, 1e-9, N_MODELS))
+    print(f"{N_MODELS} models, {n_draws} draws; bound of claims {bound:.2f} standard errors")
+    for name, truth in DESIGNS.items():
+        rng, wide = np.random.default_rng(13), []
+        for _ in range(n_draws):
+            estimate = truth + rng.normal(0.0, 1.0, len(truth))
+            low, high = rank_ranges((estimate[:, None] - estimate[None, :]) / np.sqrt(2.0) > bound)
+            wide.append(float((high - low + 1).mean()))
+        print(f"{name:28} {np.mean(wide):5.2f} ranks wide")
+
+
+def _oracle(truth: Floats, n_draws: int = 20_000) -> float:
+    """The bound of claims, in standard errors, at which one or more is false in 5 of 100 draws of this truth."""
+    rng = np.random.default_rng(12)
+    false = (truth[:, None] <= truth[None, :]) & ~np.eye(len(truth), dtype=bool)
+    estimates = truth + rng.normal(0.0, 1.0, (n_draws, len(truth)))
+    t = (estimates[:, :, None] - estimates[:, None, :]) / np.sqrt(2.0)
+    return max(float(np.quantile(t[:, false].max(axis=1), LEVEL)), 0.0)
+
+
+def _drawn(truth: Floats, bound: float, rng: np.random.Generator) -> tuple[float, ...]:
     estimate = truth + rng.normal(0.0, 1.0, len(truth))
     t = (estimate[:, None] - estimate[None, :]) / np.sqrt(2.0)
     test = MaxT(np.eye(len(truth)) - 1.0 / len(truth), t, np.inf)
     stepwise = (test.adjusted() <= 1.0 - LEVEL) & (t > 0)
     out: list[float] = []
-    for above in (stepwise, (test.told(LEVEL) <= 1.0 - LEVEL) & (t > 0)):
+    for above in (stepwise, (test.told(LEVEL) <= 1.0 - LEVEL) & (t > 0), t > bound):
         low, high = rank_ranges(above)
         first = 1 + (truth[None, :] > truth[:, None]).sum(axis=1)
         last = len(truth) - (truth[None, :] < truth[:, None]).sum(axis=1)

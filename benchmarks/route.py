@@ -1,6 +1,6 @@
 """Which items get gold: does `choose_gold` make intervals shorter and rates better than gold at random?
 
-    HERO_DATA=... python benchmarks/route.py [--draws 20] [--golds 20,40,80] [--only tqa]     real rounds
+    HERO_DATA=... python benchmarks/route.py [--draws 20] [--golds 20,40,80] [--only tqa] [--floors .25]    real rounds
     python benchmarks/route.py --simulated [--draws 200]                                      three draws in a row
     HERO_DATA=... python benchmarks/route.py --limit [--golds 20,40,80] [--only tqa]          what routing can reach
 
@@ -9,7 +9,7 @@ are drawn at random and by `choose_gold`, from the same history; `hero3` estimat
 (Zrnic and Candes, 2024) on the same number of golds: the majority vote predicts, items are drawn with probabilities in
 proportion to the share of labels against the vote, half mixed with equal ones, and the mean is corrected by gold over
 its probability. The truth is the share of gold among the round's items. Shown: mean width of the 95% intervals, RMSE,
-cover, and the ratios to random golds.
+cover, and the ratios to random golds. `--floors` names shares of the draw that go to all items alike.
 
 Simulated: five labelers, 300 past items with 60 golds, 150 current items of another rate; three queues of 15 one after
 the other, each drawn with the gold of those before. Shown: cover, and bias in its standard errors, of hero3 and ppi.
@@ -56,6 +56,7 @@ def main() -> None:
     asked = options()
     started = time.process_time()
     golds = [int(one) for one in asked.golds.split(",")]
+    floors = [float(one) for one in asked.floors.split(",")]
     if asked.simulated:
         simulate(asked.draws)
     elif asked.limit:
@@ -66,7 +67,7 @@ def main() -> None:
         rows: list[Row] = []
         for name in SETTINGS:
             if asked.only in name:
-                rows += [row for draw in range(asked.draws) for row in play(name, golds, draw)]
+                rows += [row for draw in range(asked.draws) for row in play(name, golds, draw, floors)]
                 report([row for row in rows if row[0] == name])
         report([("all", *row[1:]) for row in rows])
     print(f"{time.process_time() - started:.0f} s of processor time", file=sys.stderr)
@@ -77,6 +78,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--golds", default="20,40,80", help="golds of the current round")
     parser.add_argument("--only", default="", help="settings whose name has this in it")
+    parser.add_argument("--floors", default="0.25", help="of the queue")
     parser.add_argument("--limit", action="store_true", help="what the model foresees of the best gold")
     parser.add_argument("--simulated", action="store_true", help="three queues in a row, on simulated rounds")
     return parser.parse_args()
@@ -90,7 +92,7 @@ def estimated(current: Round, history: Any, method: str = "hero3") -> Estimate:
 # ------------------------------------------------------------------------------------------------ real rounds
 
 
-def play(name: str, golds: Sequence[int], draw: int) -> list[Row]:
+def play(name: str, golds: Sequence[int], draw: int, floors: Sequence[float]) -> list[Row]:
     """Every round of a setting as current, once."""
     rows: list[Row] = []
     parts = parts_of(name, find_data())
@@ -106,7 +108,7 @@ def play(name: str, golds: Sequence[int], draw: int) -> list[Row]:
         truth = true_classes(bare, part)
         for count in golds:
             if count < 0.75 * len(truth):
-                rows += one_count(name, labels, bare, truth, learned, count, rng)
+                rows += one_count(name, labels, bare, truth, learned, count, floors, rng)
     return rows
 
 
@@ -116,7 +118,14 @@ def true_classes(bare: Round, part: Part) -> NDArray[np.int64]:
 
 
 def one_count(
-    name: str, labels: pa.Table, bare: Round, truth: NDArray[np.int64], learned: Any, count: int, rng: Any
+    name: str,
+    labels: pa.Table,
+    bare: Round,
+    truth: NDArray[np.int64],
+    learned: Any,
+    count: int,
+    floors: Sequence[float],
+    rng: Any,
 ) -> list[Row]:
     ids, rate, rows = bare.item_ids.astype(str), float(truth.mean()), []
 
@@ -131,10 +140,11 @@ def one_count(
     at_random = np.isin(np.arange(len(ids)), rng.choice(len(ids), count, replace=False))
     found = estimated(given(at_random, None), learned)
     told("random", found.value, *found.interval())
-    queue = hero.choose_gold(bare, learned, count=count, seed=int(rng.integers(1 << 30)))
-    chance = np.array(queue.probabilities(backend="pyarrow")["gold_probability"].to_pylist())
-    found = estimated(given(np.isin(ids, queue.items), chance), learned)
-    told("routed", found.value, *found.interval())
+    for floor in floors:
+        queue = hero.choose_gold(bare, learned, count=count, floor=floor, seed=int(rng.integers(1 << 30)))
+        chance = np.array(queue.probabilities(backend="pyarrow")["gold_probability"].to_pylist())
+        found = estimated(given(np.isin(ids, queue.items), chance), learned)
+        told(f"routed, floor {floor:g}", found.value, *found.interval())
     told("active inference", *active_inference(bare, truth, count, rng))
     return rows
 
@@ -156,13 +166,13 @@ def report(rows: Sequence[Row]) -> None:
     """Of each number of golds and rule: width, RMSE, cover; and the ratios to random."""
     for count in sorted({row[1] for row in rows}):
         base: tuple[float, float] | None = None
-        for rule in ("random", "routed", "active inference"):
+        for rule in dict.fromkeys(row[2] for row in rows):
             own = np.array([row[3:] for row in rows if row[1] == count and row[2] == rule])
             width, rmse, cover = own[:, 1].mean(), np.sqrt((own[:, 0] ** 2).mean()), own[:, 2].mean()
             base = base or (width, rmse)
             ratios = f"width {width / base[0]:.3f}, RMSE {rmse / base[1]:.3f} of random's"
             print(
-                f"{rows[0][0]:14s} {count:3d} golds  {rule:17s} width {width:.4f}  RMSE {rmse:.4f}  cover {cover:.3f}  "
+                f"{rows[0][0]:14s} {count:3d} golds  {rule:18s} width {width:.4f}  RMSE {rmse:.4f}  cover {cover:.3f}  "
                 f"{ratios}  ({len(own)} estimates)",
                 flush=True,
             )

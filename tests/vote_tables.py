@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+
+import hero_eval as hero
 
 MODELS = np.array(["v", "w", "x", "y"])
 
@@ -34,3 +38,49 @@ def make_votes(seed: int, n: int = 240, gold: float = 0.3, start: int = 0) -> pd
             "length_b": rng.integers(10, 90, n),
         }
     )
+
+
+BATTLES = "2026-w02"
+"""The round whose battles experts judge."""
+STRENGTHS = {"v": 1.0, "w": 0.5, "x": -0.4, "y": -1.1}
+
+
+def make_battles(seed: int, n_items: int, gold: float, start: int = 0) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Two votes on each item's pair, half of them in the other order, with what an expert reads; and who truly won.
+
+    The truth is in the answers, so that whoever reads them can tell; nothing in them names a model.
+    """
+    rng = np.random.default_rng(seed)
+    rows, truth = [], {}
+    for number in range(start, start + n_items):
+        a, b = (str(one) for one in rng.choice(MODELS, 2, replace=False))
+        won = a if rng.random() < 1 / (1 + np.exp(STRENGTHS[b] - STRENGTHS[a])) else b
+        item = f"i{number}"
+        truth[item] = won
+        known = rng.random() < gold
+        for who in rng.choice(["ann", "bob", "eve"], 2, replace=False):
+            first, second = (a, b) if rng.random() < 0.5 else (b, a)
+            right = rng.random() < {"ann": 0.7, "bob": 0.8, "eve": 0.9}[str(who)]
+            rows.append(
+                {
+                    "item": item,
+                    "model_a": first,
+                    "model_b": second,
+                    "labeler": who,
+                    "label": "A" if (first == won) == right else "B",
+                    "gold": won if known else None,
+                    "prompt": f"Question {number}?",
+                    "answer_a": f"The {'better' if first == won else 'worse'} answer to {number}.",
+                    "answer_b": f"The {'better' if second == won else 'worse'} answer to {number}.",
+                }
+            )
+    return pd.DataFrame(rows), truth
+
+
+def fill_with_battles(place: Path, n_items: int = 150) -> tuple[hero.Store, dict[str, str]]:
+    """A past round of votes with a little gold and a current one without; the store, and who won on each item."""
+    store = hero.create_store(place)
+    store.add(make_battles(3, 40, 0.3)[0], round="2026-w01", question="chat")
+    votes, truth = make_battles(4, n_items, 0.0, start=1000)
+    store.add(votes, round=BATTLES, question="chat")
+    return store, truth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from make_rounds import Array, round_of
@@ -17,6 +19,7 @@ from hero_eval.model.hero3 import level_selection as selection
 from hero_eval.model.hero3.context import read_in_context
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.level_selection import choose_levels
+from hero_eval.model.hero3.m_steps import level_step
 from hero_eval.model.hero3.multinomial import multinomial_information
 from hero_eval.model.hero3.shape import LevelShape, RoundRows, as_vector
 from hero_eval.model.pooling import Pooling, inverse_each, separate_parts, solve_each
@@ -69,6 +72,17 @@ def test_last_steps_with_a_kept_information_end_at_the_maximum(
     monkeypatch.setattr(fitting, "_chord", lambda *_: None)
     every = fit_levels(rows, leveled.shape, groups, TIGHT)
     assert as_vector(leveled.parameters) == pytest.approx(as_vector(every.parameters), abs=1e-6)
+
+
+def test_a_step_from_far_off_is_a_step(leveled: LevelFit) -> None:
+    """An estimate would end in a traceback where a trial step leaves a level without any weight."""
+    at = leveled.parameters
+    far = replace(at, levels=np.full_like(at.levels, -2_000.0), tilts=np.zeros_like(at.tilts))
+    moved = replace(leveled, parameters=far)
+    assert not moved.parameters.weights[:, 1:].any()
+    levels, tilts = level_step(moved.rows, moved.shape, far, moved.expected)
+    assert np.isfinite(levels).all()
+    assert np.isfinite(tilts).all()
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from repository import TESTS
 from scipy import optimize
 from scipy.special import expit
 from typer.testing import CliRunner
+from vote_tables import make_battles
 
 import hero_eval as hero
 from hero_eval.cli.main import app
@@ -284,6 +285,20 @@ def test_the_integrated_fit_rests_where_its_gradient_is_nil() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3])
+def test_little_gold_that_contradicts_the_votes_still_comes_to_rest(seed: int) -> None:
+    """The first answers of an expert would leave strengths that jump back and forth, or a traceback."""
+    past, votes = make_battles(3, 40, 0.3)[0], make_battles(4, 150, 0.0, 1000)[0]
+    rng = np.random.default_rng(seed)
+    said = {}
+    for item in rng.choice(votes["item"].unique(), 5, replace=False):
+        row = votes[votes["item"] == item].iloc[0]
+        said[item] = row["model_a"] if rng.random() < 0.5 else row["model_b"]
+    board = hero.rank_votes(votes.assign(gold=votes["item"].map(said)), past)
+    assert board.converged
+    assert board.order[0] in ("v", "w")
+
+
 def test_two_models_are_a_win_rate() -> None:
     """A user who has two models would see two answers."""
     rng = np.random.default_rng(13)

@@ -226,3 +226,33 @@ def test_commands_take_the_newest_round_of_a_store(tmp_path: Any, rounds: Any) -
     assert [one.round for one in hero.watch(store).rounds] == ["past 0", "past 1", "now"]
     assert "E204" in refused("next", str(tmp_path), "--round", "now")
     assert "is of 'q'" in refused("next", *place, "--round", "now", "--question", "other")
+
+
+def test_a_budget_before_any_data_is_dealt_out() -> None:
+    """Whoever plans a first round would be told what it takes, and not what their money buys."""
+    design = {"items": 500, "labelers": 5, "sensitivity": 0.8, "specificity": 0.9, "gold": 50, "drift": 0.5}
+    prices = {"gold": 3.0, "label": 0.05, "item": 0.1}
+    spent = hero.plan(**design, budget=400, costs=prices)  # type: ignore[arg-type]
+    assert spent.best is not None
+    assert spent.best.cost <= 400
+    bought = spent.best.more
+    each = 3.0 * bought.gold + (0.1 + 5 * 0.05) * bought.items + (3.0 + 0.1 + 5 * 0.05) * bought.past_gold
+    assert spent.best.cost == pytest.approx(each)
+    larger = design | {
+        "items": 500 + int(bought.items),
+        "own_gold": int(bought.gold),
+        "gold": 50 + int(bought.past_gold),
+    }
+    assert hero.plan(**larger).width == pytest.approx(spent.best.width)  # type: ignore[arg-type]
+    assert "The best for the budget" in " ".join(spent.words)
+    cheap = hero.plan(**design, width=spent.best.width, costs=prices)  # type: ignore[arg-type]
+    assert cheap.best is not None
+    assert cheap.best.cost <= 1.05 * spent.best.cost
+    assert all(one.cost == one.cost for one in cheap.routes if one.amount)
+    seen = hero.plan(**design, detect=0.06, power=0.8, costs=prices)  # type: ignore[arg-type]
+    assert seen.best is not None
+    more = seen.best.more
+    both = design | {"items": 500 + int(more.items), "own_gold": int(more.gold), "gold": 50 + int(more.past_gold)}
+    assert hero.plan(**both, detect=0.06).power == pytest.approx(0.8, abs=0.02)  # type: ignore[arg-type]
+    with pytest.raises(hero.HeroError, match="E201 costs name judge"):
+        hero.plan(**design, budget=5, costs={"judge": 1.0})  # type: ignore[arg-type]

@@ -44,6 +44,8 @@ def next_items(
     for path in (output, probabilities):
         if path is not None:
             check_output(path)
+    if stored is not None and _next_battles(chosen, output, probabilities, as_json=as_json, stored=stored):
+        return
     with activity() as doing:
         rounds = _rounds(data, stored, doing, "hero next")
         doing.say("Looking for items that tell most")
@@ -62,6 +64,36 @@ def next_items(
         return
     page = gold_views.queue(queue, full=output is None, kept=probabilities is not None)
     show([*_taken(rounds, stored), *page, *(Line(line, whole=True) for line in written)])
+
+
+def _next_battles(
+    chosen: Mapping[str, Any],
+    output: Path | None,
+    probabilities: Path | None,
+    *,
+    as_json: bool,
+    stored: CurrentInStore,
+) -> bool:
+    """The queue of a round of votes; False if the round holds labels."""
+    from hero_eval.cli import battle_queue
+    from hero_eval.cli.stored import votes_meant
+
+    meant = votes_meant(stored)
+    if meant is None:
+        return False
+    if probabilities is not None:
+        raise wrong("E204", "--probabilities is for rounds of labels; gold on battles needs no weights")
+    with activity() as doing:
+        columns = battle_queue.drawn_battles(*meant, chosen, doing)
+    if output is not None:
+        import pyarrow as pa
+
+        write_table(pa.table(columns), output)
+    if as_json:
+        show_json(battle_queue.document(meant[1], columns))
+    else:
+        show(battle_queue.shown_battles(meant[1], stored.store, columns, output))
+    return True
 
 
 def plan(

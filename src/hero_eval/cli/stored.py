@@ -233,10 +233,29 @@ def round_and_history(chosen: CurrentInStore, data: Data, files: str) -> Rounds:
     entry = store.find(chosen.round) if chosen.round else _fitting(store, FromStore(chosen.question))[-1]
     if chosen.question not in (None, entry.question):
         raise wrong("E201", f"--question is {chosen.question!r}, but round {entry.round!r} is of {entry.question!r}")
+    if entry.is_votes:
+        raise wrong(
+            "E529", f"round {entry.round!r} holds side-by-side votes. Which pairs to compare next: hero arena --next"
+        )
     past = store.history_of(entry.round, History(rounds=tuple(map(str, data.history))))
     current = store.read(entry, positive=single, classes=classes)
     history = tuple(store.read_all(past, classes=classes))
     return Rounds((current,), history or None, None, None, None if single is not None else positive)
+
+
+def votes_meant(chosen: CurrentInStore) -> tuple[hero.Store, str] | None:
+    """The store and the name of the round, if that holds votes; None for labels."""
+    from hero_eval.store.folding import fold_answers
+
+    if chosen.round is None and chosen.question is None:
+        return None
+    store = _store_instead_of_files(chosen.store, "hero next CURRENT --history PATH")
+    rows = [row for row in store.rounds() if row.question == chosen.question]
+    entry = store.find(chosen.round) if chosen.round else rows[-1] if rows else None
+    if entry is None or not entry.is_votes or chosen.question not in (None, entry.question):
+        return None
+    fold_answers(store, entry.round)
+    return store, entry.round
 
 
 def backtest(chosen: FromStore, data: Data, how: Estimating, methods: list[str] | None, shape: str) -> None:

@@ -117,11 +117,17 @@ def _unlike_gold(gold: Times, words: list[str], place: str) -> Problem:
     )
 
 
+OF_PAIRS = frozenset({"a", "b", "tie", "both bad"})
+"""What is said of two answers side by side."""
+
+
 def unmet_answers(labels: Times, gold: Times, options: ReadOptions, place: str) -> list[Problem]:
     """E127 for labels and gold that share no answer, though they are no numbers."""
     if not labels or not gold or options.classes is not None:
         return []
     said, known = ({_folded(text) for text in texts} for texts in (labels, gold))
+    if said | known <= OF_PAIRS:  # all of them answers to one question, whichever the few golds happen to be
+        return []
     if said & known or not (np.isnan(as_numbers(labels)).any() or np.isnan(as_numbers(gold)).any()):
         return []
     each = sorted(labels)[:5]

@@ -48,6 +48,11 @@ _PRIOR_MODELS, _USUAL_SPREAD = 2.0, 1.0
 _TOLERANCE = 1e-10
 _PRIOR_TOLERANCE = 1e-5
 _REST = 1e-8
+_SHORTER = 0.7
+"""A step back that is not shorter than this part of the one before says that both went too far."""
+_SHORTEST = 1.0 / 64.0
+_LONGEST = 2.0
+"""Log-odds that a step may go."""
 _MOST_STEPS = 200
 _RIDGE = 1e-8
 _POINTS = 5
@@ -96,9 +101,9 @@ def fit_votes(
     at, steps, change = _maximum(ties, sites, design, _start(ties, sites), priors, progress)
     if not (noisy or shrink):
         return VoteFit(ties, sites, at, priors, steps, change, bool(change < _REST))
-    nodes = _Nodes.of(len(ties.mean))
+    nodes, pace = _Nodes.of(len(ties.mean)), _Pace()
     for _ in range(_MOST_STEPS):
-        at, learned, change = _integrated_step(ties, sites, design, at, priors, nodes, shrink)
+        at, learned, change = _integrated_step(ties, sites, design, at, priors, nodes, shrink, pace)
         moved = float(np.abs(np.log(learned.spread / priors.spread)).max()) if noisy else 0.0
         if shrink:
             moved = max(moved, abs(float(np.log(learned.strengths / priors.strengths))))
@@ -281,6 +286,25 @@ class _Nodes:
         return cls(points[places], np.log(weights)[places].sum(axis=1) + 0.5 * (points[places] ** 2).sum(axis=1))
 
 
+@dataclass(eq=False)
+class _Pace:
+    """How much of a step is taken.
+
+    The information is that of the joint maximum, not of the integrated likelihood: where labelers tell little, whole
+    steps go too far, back and forth. Half of each is taken then, and half of that.
+    """
+
+    size: float = 1.0
+    last: Floats | None = None
+
+    def of(self, step: Floats) -> float:
+        last = step if self.last is None else self.last
+        if step @ last < 0.0 and step @ step > _SHORTER**2 * (last @ last):
+            self.size = max(self.size / 2.0, _SHORTEST)
+        self.last = step
+        return min(self.size, _LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+
+
 def _integrated_step(
     ties: TieModel,
     sites: VoteSites,
@@ -289,6 +313,7 @@ def _integrated_step(
     priors: VotePriors,
     nodes: _Nodes,
     shrink: bool,
+    pace: _Pace,
 ) -> tuple[VoteParameters, VotePriors, float]:
     """One step of the shared parameters by the gradient of the integrated likelihood; labelers' modes, and spreads."""
     slopes = site_slopes(ties, sites, design, at)
@@ -304,14 +329,15 @@ def _integrated_step(
     n_m, n_d, n_p = sites.n_models, sites.n_covariates, len(ties.mean)
     tau = float(step[n_m + n_d]) if ties.has_ties else 0.0
     answers = -np.einsum("gjp,g->jp", back, step)
-    moved = at.moved(VoteParameters(step[:n_m], step[n_m : n_m + n_d], tau, step[-n_p:], answers), 1.0)
+    used = step if sites.n_labelers else step[:-n_p]
+    whole = VoteParameters(step[:n_m], step[n_m : n_m + n_d], tau, step[-n_p:], answers)
+    moved = at.moved(whole, pace.of(used))
     out = priors
     if sites.n_labelers:
         total = squares + PRIOR_LABELERS * ties.spread**2
         out = replace(out, spread=np.sqrt(total / (sites.n_labelers + PRIOR_LABELERS)))
     if shrink:
         out = replace(out, strengths=_learned_spread(at.strengths, schur))
-    used = step if sites.n_labelers else step[:-n_p]
     return moved, out, float(np.abs(used).max(initial=0.0))
 
 

@@ -21,6 +21,7 @@ from hero_eval.io.values import count_of
 from hero_eval.store import commits, delta
 from hero_eval.store import contents as packing
 from hero_eval.store.adding import options_for
+from hero_eval.store.battle_gold import gold_of_votes
 from hero_eval.store.contents import StoredRows
 from hero_eval.store.digests import digest, row_digests
 from hero_eval.store.fetching import stock
@@ -106,29 +107,32 @@ def _plan(store: ReadableStore, entry: Entry) -> _Fold:
     stored = stock(place, [without]).rows(without)
     known = set(stored.gold["item"].to_pylist())
     labeled = stored.labels["item"].unique().to_pylist()
-    given = [one for item, one in held.gold.items() if item not in known and item in set(labeled)]
+    given = gold_of_votes(stored, held.gold) if entry.is_votes else _given(held, known, set(labeled))
     text = pa.string()
     gold = pa.table(
-        {
-            "item": pa.array([one.item for one in given], text),
-            "gold": pa.array([one.gold for one in given], text),
-            "source": pa.array([one.expert for one in given], text),
-        }
+        {name: pa.array([one[at] for one in given], text) for at, name in enumerate(("item", "gold", "source"))}
     )
     items = packing.no_rows().items
     findings = gold_findings(queues, held)
-    if given:
+    weighs = bool(given) and not entry.is_votes  # battles are drawn by their models alone, which needs no weights
+    if weighs:
         before = _before(stored, labeled, len(known & set(labeled)))
         chance, n_late = gold_probabilities(labeled, before, queues, held)
         items = pa.table({"item": pa.array(labeled, text), GOLD_PROBABILITY: pa.array(chance, pa.float64())})
         findings += _late_findings(name, n_late)
     came = StoredRows(packing.no_rows().labels, gold, items)
-    bare = replace(stored, items=packing.without_probability(stored.items)) if given else stored
+    bare = replace(stored, items=packing.without_probability(stored.items)) if weighs else stored
     where = f"round {name!r} with the answers of experts"
     options = options_for(name, entry, None, None, None, None)
     read = packing.checked(packing.put_together([bare, came], where), options, where)
     fresh = replace(packing.new_rows(replace(came, items=packing.no_rows().items), stored, read.values), items=items)
     return _Fold(entry, without, fresh, read, tuple(findings))
+
+
+def _given(held: StandingAnswers, known: set[str], labeled: set[str]) -> list[tuple[str, str, str]]:
+    """Item, gold and expert of each answer to a labeled item that has no gold from elsewhere."""
+    found = [one for item, one in held.gold.items() if item not in known and item in labeled]
+    return [(one.item, str(one.gold), one.expert) for one in found]
 
 
 def _without_answers(entry: Entry) -> Entry:
@@ -177,7 +181,9 @@ def _entry(
     if sums:
         described[batch], of[batch] = columns, dict(sums)
         batches = (*batches, batch)
-    record = Record(of, {**bound.tables, **versions}, {**knowledge(read), "labelers": silent}, bound.dated, bound.added)
+    votes = {"votes": bound.knows["votes"]} if "votes" in bound.knows else {}
+    knows = {**knowledge(read), "labelers": silent, **votes}
+    record = Record(of, {**bound.tables, **versions}, knows, bound.dated, bound.added)
     return replace(
         base,
         batches=batches,

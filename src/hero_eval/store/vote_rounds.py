@@ -113,7 +113,7 @@ def table_of_votes(data: Any, columns: Mapping[str, str] | None) -> InputTable |
         return source if _is_of_pairs(source, columns) else None
     place = Path(data).expanduser()
     if is_json_lines(place):
-        return votes_of_json(place) if is_vote(first_record(place)) else None
+        return votes_of_json(place, texts=True) if is_vote(first_record(place)) else None
     file = beside(place, "votes") or place
     if not file.is_file():
         return None

@@ -257,10 +257,10 @@ def _labeler_findings(people: Sequence[Mapping[str, Any]]) -> list[Finding]:
     if biased:
         worst = max(biased, key=lambda row: abs(row["first_bias"]))
         side = "first" if worst["first_bias"] > 0 else "second"
-        message = (
-            f"{name_some([row['labeler'] for row in biased])} favor a position, {worst['labeler']!r} most: it takes "
-            f"the {side} of two equal ones in {100 * special.expit(abs(worst['first_bias'])):.0f} of 100 votes"
-        )
+        who = name_some([row["labeler"] for row in biased])
+        favor = f"{who} favor a position, {worst['labeler']!r} most" if len(biased) > 1 else f"{who} favors a position"
+        share = 100 * special.expit(abs(worst["first_bias"]))
+        message = f"{favor}: it takes the {side} of two equal ones in {share:.0f} of 100 votes"
         found.append(Finding("F523", message, {"labelers": [row["labeler"] for row in biased]}))
     untaught = [row["labeler"] for row in voting if not row["gold"]]
     if untaught:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from hero_eval.errors import wrong
 from hero_eval.estimation.standing import Standing
@@ -49,6 +51,40 @@ def choose_battles(
     given = allocated(state, contrasts, weights, count)
     found = [Battle(models[i], models[j], int(given[i, j])) for i, j in np.argwhere(given > 0)]
     return sorted(found, key=lambda one: (-one.votes, one.model_a, one.model_b))
+
+
+def gold_scores(strengths: Floats, standing: Standing, state: VoteState) -> Floats:
+    """(M, M): how much gold on a battle of each pair would tell about the ranks: which of two neighbors is above.
+
+    By the models alone, not by what was voted: gold that goes to disputed votes would need weights.
+    """
+    order = standing.order
+    out = np.zeros_like(state.covariance)
+    for i, j in itertools.pairwise(order):
+        along = state.covariance[i] - state.covariance[j]
+        variance = max(float(along[i] - along[j]), 1e-300)
+        clear = (strengths[i] - strengths[j]) ** 2 / variance
+        out += np.exp(-0.5 * min(clear, 400.0)) / np.sqrt(variance) * (along[:, None] - along[None, :]) ** 2
+    share = special.expit(strengths[:, None] - strengths[None, :])
+    scores: Floats = np.sqrt(out * share * (1.0 - share))
+    return scores
+
+
+def gold_foresight(strengths: Floats, state: VoteState, pairs: Sequence[tuple[int, int]], i: int, j: int) -> float:
+    """The variance of the difference of i and j after gold on these pairs, over what it is now.
+
+    What gold teaches about labelers is not in it, so that it is more than it will be.
+    """
+    covariance = state.covariance.copy()
+    contrast = np.zeros(len(strengths))
+    contrast[i], contrast[j] = 1.0, -1.0
+    now = float(contrast @ covariance @ contrast)
+    for a, b in pairs:
+        share = float(special.expit(strengths[a] - strengths[b]))
+        news = max(share * (1.0 - share) - float(max(state.worth[a, b], state.worth[b, a])), 0.0)
+        moved = covariance[:, a] - covariance[:, b]
+        covariance -= np.outer(moved, moved) * news / (1.0 + news * float(moved[a] - moved[b]))
+    return float(contrast @ covariance @ contrast) / now if now > 0.0 else 1.0
 
 
 def _pair(models: Sequence[str], pair: Sequence[str]) -> tuple[Floats, Floats]:

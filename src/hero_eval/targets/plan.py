@@ -22,8 +22,8 @@ from hero_eval.model.history import Progress
 from hero_eval.model.width_forecast import More
 from hero_eval.read import RoundLike
 from hero_eval.round import Round
-from hero_eval.targets.plan_design import Planned, plan_design
-from hero_eval.targets.plan_prices import KINDS, Mixer, Prices, Purchase
+from hero_eval.targets.plan_design import Planned, Wanted, plan_design
+from hero_eval.targets.plan_prices import Mixer, Prices, Purchase, in_words, ways_in_words
 from hero_eval.targets.plan_result import Plan, Route
 
 MOST = {"past_gold": 100_000.0, "items": 1_000_000.0}
@@ -69,7 +69,7 @@ def plan(
     width : float, optional
         The width that the interval is to have, from its lower to its upper end.
     budget : float, optional
-        What may be spent, in the unit of `costs`.
+        What may be spent, in the unit of `costs`; of a planned round beside what is planned already.
     costs : mapping of str to float, optional
         Prices: of ``"gold"``, of a ``"label"``, of a ``"judge"``'s label (of those in `judges`), of an ``"item"``
         beside its labels, and of single labelers by their names.
@@ -128,9 +128,9 @@ def plan(
     if current is None:
         if items is None or labelers is None:
             raise wrong("E221", "there is no current round; say what is planned: items=500, labelers=5")
-        _refuse_for_design(history, budget, costs, judges)
+        _refuse_for_design(history, judges)
         planned = Planned(items, labelers, sensitivity, specificity, gold, own_gold, rate, drift)
-        return plan_design(planned, width, detect, power, level)
+        return plan_design(planned, Wanted(width, detect, power, budget, dict(costs or {})), level)
     if items is not None or labelers is not None or detect is not None:
         raise wrong("E204", "items, labelers and detect are of a round that is only planned: leave out the current one")
     history, current = as_history(history, current), as_round(current)
@@ -156,18 +156,14 @@ def _check(
             raise wrong("E201", f"the price of {name!r} is {price!r}. It is a number of 0 or more")
 
 
-def _refuse_for_design(
-    history: object, budget: float | None, costs: Mapping[str, float] | None, judges: Sequence[str]
-) -> None:
+def _refuse_for_design(history: object, judges: Sequence[str]) -> None:
     """E204 for what has no effect on a round that is only planned."""
     instead = {
         "history": "say what past rounds taught: sensitivity=, specificity=, gold=, drift= (command: hero labelers "
         "shows them)",
-        "budget": "a budget is shared out among what a round has: give the current round",
-        "costs": "prices need a budget or a width of a round that is there",
-        "judges": "they belong to prices",
+        "judges": "its labelers are alike and have one price, that of a label",
     }
-    said = {"history": history is not None, "budget": budget is not None, "costs": bool(costs), "judges": bool(judges)}
+    said = {"history": history is not None, "judges": bool(judges)}
     problems = [
         Problem("E204", f"{name} has no effect on a round that is only planned; {instead[name]}")
         for name, given in said.items()
@@ -191,7 +187,8 @@ def outcome_of(
     known = any(one.n_gold for one in past)
     if not known and not current.n_gold:
         message = "no gold says how labelers answer, so nothing can be foreseen from these rounds"
-        raise unsupported("E222", f"{message}. Plan the round before any data: items=, labelers=, or give some gold")
+        instead = "plan the round before any data: items=500, labelers=5 (command: --items 500 --labelers 5)"
+        raise unsupported("E222", f"{message}. Give some gold, or {instead}")
     analysis = ask([current], history, Options(method="hero3" if known else method, level=level, progress=progress))
     classes = analysis.question.classes
     values = class_scores(classes, scores) if scores is not None else rate_contrast(analysis.question, positive)
@@ -265,16 +262,6 @@ def _gold_curve(
     return tuple(Purchase(more, prices.total(more), outcome.width(more)) for more in mores)
 
 
-def in_words(more: More) -> str:
-    """What is bought, as a list."""
-    told = [
-        f"{getattr(more, kind):.2g} more {name}" if kind == "labels" else f"{getattr(more, kind):,.0f} more {name}"
-        for kind, name in KINDS.items()
-        if getattr(more, kind)
-    ]
-    return ", ".join(told) or "nothing"
-
-
 def _words(made: Plan, budget: float | None) -> Iterator[str]:
     yield f"The {made.level:.0%} interval is {made.width:.3f} wide now; {_share_words(made.drift_share)}."
     if made.wanted is not None:
@@ -282,7 +269,7 @@ def _words(made: Plan, budget: float | None) -> Iterator[str]:
         if made.width <= made.wanted:
             yield f"That is within the {made.wanted:g} asked for: nothing more is needed."
         elif reach:
-            yield f"{made.wanted:g} takes one of: {'; '.join(reach)}."
+            yield ways_in_words(f"{made.wanted:g}", reach)
         yield from _out_of_reach(made)
     if made.best is not None:
         said = f"a width of {made.best.width:.3f}, for {made.best.cost:,.2f}"

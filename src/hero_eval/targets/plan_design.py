@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from hero_eval.errors import wrong
 from hero_eval.model.design_power import RoundDesign, drift_variance, half_width, power_of, rate_variance
 from hero_eval.model.width_forecast import More
-from hero_eval.targets.plan_prices import Purchase
+from hero_eval.targets.design_prices import DESIGN_KINDS, DesignOutcome, DesignPrices, grown, width_of_power
+from hero_eval.targets.plan_prices import Mixer, Purchase, in_words, ways_in_words
 from hero_eval.targets.plan_result import Plan, Route
 
 MOST_ITEMS = 10_000_000.0
+POINTS = 8
 
 
 @dataclass(frozen=True)
@@ -57,69 +60,100 @@ class Planned:
         )
 
 
-def plan_design(planned: Planned, width: float | None, detect: float | None, power: float, level: float) -> Plan:
+@dataclass(frozen=True)
+class Wanted:
+    """What a design is asked for: a width, or to see a difference with a chance; what may be spent, and prices."""
+
+    width: float | None
+    detect: float | None
+    power: float
+    budget: float | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+
+def plan_design(planned: Planned, wanted: Wanted, level: float) -> Plan:
     """The plan of a design: its width, or its power, and what would reach those asked for."""
-    design = planned.design()
+    design, width, detect = planned.design(), wanted.width, wanted.detect
     n_models = 1 if detect is None else 2
     if not (design.past_gold or design.own_gold) or not math.isfinite(rate_variance(design, n_models)):
         raise wrong("E221", "without gold nothing says how labelers answer: plan some (gold=50, command: --gold 50)")
-    now = 2.0 * half_width(design, level, n_models)
+    outcome = DesignOutcome(design, level, n_models)
+    prices = DesignPrices(wanted.costs, design.labelers, n_models)
     share = n_models * drift_variance(design) / rate_variance(design, n_models) if design.drift else 0.0
     routes: tuple[Route, ...] = ()
     if detect is not None:
-        routes = tuple(_routes(design, lambda one: power_of(one, detect, level) >= power, level, 2))
+        enough = partial(_is_seen, detect=detect, power=wanted.power, level=level)
+        routes = tuple(_routes(outcome, prices, enough))
     elif width is not None:
-        routes = tuple(_routes(design, lambda one: 2 * half_width(one, level) <= width, level, 1))
+        routes = tuple(_routes(outcome, prices, lambda one: 2 * half_width(one, level) <= width))
+    best, curve = _bought(outcome, prices, wanted)
     made = Plan(
         "rate" if detect is None else "rate of A minus rate of B",
         design.rate if detect is None else detect,
-        now,
+        outcome.width(),
         width,
         level,
         min(share, 1.0),
         routes,
-        None,
-        tuple(_curve(design, level, n_models)),
+        best,
+        curve,
         power=None if detect is None else power_of(design, detect, level),
     )
-    return replace(made, words=tuple(_words(made, design, detect, power)))
+    return replace(made, words=tuple(_words(made, design, wanted)))
 
 
-def _grown(design: RoundDesign, kind: str, amount: float) -> RoundDesign:
-    if kind == "gold":
-        return replace(design, own_gold=min(design.own_gold + amount, design.items))
-    if kind == "past_gold":
-        return replace(design, past_gold=design.past_gold + amount)
-    return replace(design, items=design.items + amount)
+def _is_seen(design: RoundDesign, detect: float, power: float, level: float) -> bool:
+    return power_of(design, detect, level) >= power
 
 
-def _routes(design: RoundDesign, enough: Callable[[RoundDesign], bool], level: float, n_models: int) -> Iterator[Route]:
-    for kind in ("gold", "past_gold", "items"):
-        most = design.items - design.own_gold if kind == "gold" else MOST_ITEMS
-        end = _grown(design, kind, most)
-        if enough(design):
-            yield Route(kind, 0.0, math.nan, 2 * half_width(design, level, n_models))
-        elif not enough(end):
-            yield Route(kind, None, math.nan, 2 * half_width(end, level, n_models))
-        else:
+def _most(design: RoundDesign) -> dict[str, float]:
+    return {"gold": design.items - design.own_gold, "past_gold": MOST_ITEMS, "items": MOST_ITEMS}
+
+
+def _routes(outcome: DesignOutcome, prices: DesignPrices, enough: Callable[[RoundDesign], bool]) -> Iterator[Route]:
+    """How much of each kind alone is enough."""
+    design = outcome.design
+    for kind in DESIGN_KINDS:
+        most = _most(design)[kind]
+        amount: float | None = 0.0
+        if not enough(grown(design, More(**{kind: most}))):
+            amount = None
+        elif not enough(design):
             few, many = 0.0, most
             while many - few > 0.5:
                 middle = 0.5 * (few + many)
-                few, many = (few, middle) if enough(_grown(design, kind, middle)) else (middle, many)
+                few, many = (few, middle) if enough(grown(design, More(**{kind: middle}))) else (middle, many)
             amount = float(min(math.ceil(many), most))
-            yield Route(kind, amount, math.nan, 2 * half_width(_grown(design, kind, amount), level, n_models))
+        more = More(**{kind: most if amount is None else amount})
+        yield Route(kind, amount, math.nan if amount is None else prices.total(more), outcome.width(more))
 
 
-def _curve(design: RoundDesign, level: float, n_models: int) -> Iterator[Purchase]:
-    """Width against golds in the round itself."""
-    top = min(design.items - design.own_gold, 300.0)
-    for step in range(8):
-        amount = float(round(step * top / 7))
-        then = _grown(design, "gold", amount)
-        yield Purchase(More(gold=amount), math.nan, 2.0 * half_width(then, level, n_models))
+def _bought(
+    outcome: DesignOutcome, prices: DesignPrices, wanted: Wanted
+) -> tuple[Purchase | None, tuple[Purchase, ...]]:
+    """The best mix for the budget, or the cheapest for what is wanted, and width against spending; without prices
+    against golds in the round itself."""
+    most = _most(outcome.design)
+    priced = [kind for kind in DESIGN_KINDS if prices.each(kind) > 0.0 and most[kind] > 0.0]
+    if not priced:
+        top = min(most["gold"], 300.0)
+        golds = [More(gold=float(round(step * top / (POINTS - 1)))) for step in range(POINTS)]
+        return None, tuple(Purchase(more, math.nan, outcome.width(more)) for more in golds)
+    mixer = Mixer(outcome, prices, priced, most)
+    width = wanted.width
+    if wanted.detect is not None:
+        width = width_of_power(wanted.detect, wanted.power, outcome.level)
+    best = None
+    if wanted.budget is not None:
+        best = mixer.best(wanted.budget)
+    elif width is not None:
+        best = mixer.cheapest(width)
+    top = best.cost if best is not None and best.cost > 0 else prices.each(priced[0]) * 100.0
+    return best, tuple(mixer.best(2.0 * top * step / (POINTS - 1)) for step in range(POINTS))
 
 
-def _words(made: Plan, design: RoundDesign, detect: float | None, power: float) -> Iterator[str]:
+def _words(made: Plan, design: RoundDesign, wanted: Wanted) -> Iterator[str]:
+    detect, power = wanted.detect, wanted.power
     labelers = (
         f"{design.labelers} labelers of sensitivity {design.sensitivity:g} and specificity {design.specificity:g}"
     )
@@ -137,11 +171,23 @@ def _words(made: Plan, design: RoundDesign, detect: float | None, power: float) 
         if one.amount
     ]
     if ways:
-        yield f"{asked} takes one of: {'; '.join(ways)}."
+        yield ways_in_words(asked, ways)
     never = [names[one.kind] for one in made.routes if one.amount is None]
     if never:
         yield f"It cannot be reached by {' or '.join(never)} alone."
+    if made.best is not None:
+        yield _best_words(made.best, design, wanted, made.level)
     if not design.drift:
         usual = replace(design, drift=0.5)
         share = 1.0 - rate_variance(design, 1) / rate_variance(usual, 1)
         yield f"This is without drift between rounds; a usual drift (0.5) would be {share:.0%} of a rate's variance."
+
+
+def _best_words(best: Purchase, design: RoundDesign, wanted: Wanted, level: float) -> str:
+    head = "The best for the budget" if wanted.budget is not None else "The cheapest mix"
+    seen = ""
+    if wanted.detect is not None:
+        chance = power_of(grown(design, best.more), wanted.detect, level)
+        seen = f", which sees {wanted.detect:g} with a chance of {chance:.0%}"
+    each = " (items and golds of the round for each model)" if wanted.detect is not None else ""
+    return f"{head}: {in_words(best.more)}{each}: a width of {best.width:.3f}{seen}, for {best.cost:,.2f}."

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from hero_eval.errors import wrong
 from hero_eval.estimate import number
-from hero_eval.estimation.forecast import Outcome
 from hero_eval.model.width_forecast import More
 from hero_eval.round import Round
 
@@ -39,6 +38,39 @@ class Purchase:
 
     def to_dict(self) -> dict[str, Any]:
         return {**amounts(self.more), "cost": number(self.cost), "width": number(self.width)}
+
+
+def in_words(more: More) -> str:
+    """What is bought, as a list."""
+    told = [
+        f"{getattr(more, kind):.2g} more {name}" if kind == "labels" else f"{getattr(more, kind):,.0f} more {name}"
+        for kind, name in KINDS.items()
+        if getattr(more, kind)
+    ]
+    return ", ".join(told) or "nothing"
+
+
+def ways_in_words(asked: str, ways: Sequence[str]) -> str:
+    """What reaches it, each by itself."""
+    return f"{asked} takes {ways[0]}." if len(ways) == 1 else f"{asked} takes one of: {'; '.join(ways)}."
+
+
+class Foreseen(Protocol):
+    """What is known of the interval once more of something is there."""
+
+    def width(self, more: More = ..., /) -> float: ...
+
+    def variance(self, more: More = ..., /) -> float: ...
+
+
+class Priced(Protocol):
+    """What things cost."""
+
+    def each(self, kind: str) -> float: ...
+
+    def total(self, more: More) -> float: ...
+
+    def within(self, given: Mapping[str, float], money: float) -> More: ...
 
 
 @dataclass(frozen=True)
@@ -86,13 +118,21 @@ class Prices:
         extra = self.per_label * more.labels * more.items if more.labels and more.items else 0.0
         return float(plain + extra)
 
+    def within(self, given: Mapping[str, float], money: float) -> More:
+        """As much as that, with fewer labels where they cost more than the money: those of new items are dearer."""
+        over = self.total(More(**given)) - money
+        if over <= 0.0 or "labels" not in given:
+            return More(**given)
+        each = self.per_label * (self.current.n_items + given.get("items", 0.0))
+        return More(**{**given, "labels": max(math.floor(100 * (given["labels"] - over / each)) / 100, 0.0)})
+
 
 @dataclass(frozen=True, eq=False)
 class Mixer:
     """Deals money out among the kinds that have a price."""
 
-    outcome: Outcome
-    prices: Prices
+    outcome: Foreseen
+    prices: Priced
     kinds: Sequence[str]
     most: Mapping[str, float]
 
@@ -129,11 +169,7 @@ class Mixer:
             for kind, part in zip(self.kinds, parts, strict=True):
                 amount = min(money * part / STEPS / self.prices.each(kind), self.most[kind])
                 given[kind] = round(amount, 2) if kind == "labels" else float(math.floor(amount))
-            over = self.prices.total(More(**given)) - money
-            if over > 0.0 and "labels" in given:  # labels of new items are dearer than they seemed
-                each = self.prices.per_label * (self.prices.current.n_items + given.get("items", 0.0))
-                given["labels"] = max(math.floor(100 * (given["labels"] - over / each)) / 100, 0.0)
-            yield More(**given)
+            yield self.prices.within(given, money)
 
 
 def _shares(n_kinds: int, steps: int) -> Iterator[tuple[int, ...]]:

@@ -15,26 +15,22 @@ from hero_eval.classes import common_classes
 from hero_eval.documents import plain
 from hero_eval.errors import HeroError, wrong
 from hero_eval.round import Round
-from hero_eval.store.estimates import asked_of, make, save
+from hero_eval.store.estimates import asked_of, make
 from hero_eval.store.folding import fold_answers
 from hero_eval.store.gold_records import ExpertQueue, read_queues, read_records, write_queue
 from hero_eval.targets.win_rate import win_worth
+from hero_eval.web.gold_queue_parts import LITTLE, NUMBERS, TEN, answered_twice, check_size, save_estimate
 from hero_eval.web.item_view import LONGEST_TEXT
 from hero_eval.web.jobs import Result, findings_document, steps, told_of
 from hero_eval.web.process import Tell
-
-TEN = 10
-NUMBERS = {10: "ten"}
-LITTLE = 0.97
-"""What is expected to leave more than this of the width changes little."""
-
-MOST_CONTENTS = 30_000_000
-"""Characters of all that a queue shows."""
+from hero_eval.web.vote_gold_jobs import draw_battles, vote_progress
 
 
 def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], expert: str | None, number: int) -> Result:
     """Draw items for experts, and keep the queue; `number` tells it from those drawn before with the same words."""
     opened = hero.open_store(store)
+    if opened.find(round).is_votes:
+        return draw_battles(tell, opened, round, asked, expert, number)
     tell("Reading the round and its history", 0, 0)
     fold_answers(opened, round)
     current, history = opened.round(round), opened.history(round)
@@ -46,8 +42,7 @@ def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], exp
     drawn, probability = chosen_items(current, history, int(asked["count"]), seed, str(asked["way"]), target)
     rng = np.random.default_rng([seed, 2])
     order = [drawn[place] for place in rng.permutation(len(drawn))]
-    n_twice = int(np.ceil(float(asked["twice"]) * len(order))) if asked["twice"] else 0
-    twice = [order[place] for place in sorted(rng.permutation(len(order))[:n_twice])]
+    twice = answered_twice(order, float(asked["twice"]), rng)
     options = {
         "classes": classes,
         "columns": dict(asked["columns"]),
@@ -61,7 +56,7 @@ def draw_queue(tell: Tell, store: str, round: str, asked: Mapping[str, Any], exp
         way=str(asked["way"]),
         seed=seed,
         drawn=tuple(order),
-        twice=tuple(twice),
+        twice=twice,
         items=tuple(str(one) for one in current.item_ids),
         probability=tuple(float(one) for one in probability),
         options=options,
@@ -103,9 +98,7 @@ def _contents(current: Round, items: Sequence[str], columns: Sequence[str]) -> d
     place = {str(item): at for at, item in enumerate(current.item_ids)}
     known = {name: current.texts(name) for name in columns}
     found = {item: {name: texts[place[item]][: 2 * LONGEST_TEXT] for name, texts in known.items()} for item in items}
-    size = sum(len(text) for of in found.values() for text in of.values())
-    if size > MOST_CONTENTS:
-        raise wrong("E527", f"the items hold {size:,} characters; a queue keeps {MOST_CONTENTS:,} at most")
+    check_size(found)
     return found
 
 
@@ -118,6 +111,8 @@ def gold_progress(tell: Tell, store: str, round: str, saved: bool = True) -> Res
     tell("Making answers gold", 0, 0)
     n_records = len(read_records(opened.place, round))
     folded = fold_answers(opened, round)
+    if folded.entry.is_votes:
+        return vote_progress(tell, opened, round, n_records, folded, saved)
     queues = read_queues(opened.place, round)
     command = "winrate" if queues and queues[-1].options.get("sides") else "estimate"
     tell("Estimating", 0, 0)
@@ -136,7 +131,7 @@ def gold_progress(tell: Tell, store: str, round: str, saved: bool = True) -> Res
         said = {"value": None, "low": None, "high": None, "level": 0.95, "answer": str(error.problems[0].message)}
         return Result(dict(plain({**document, **said, "expected": "", "estimate": None})))
     if saved:
-        _save(opened, recorded)
+        save_estimate(opened, recorded)
     estimate = recorded.result
     low, high = estimate.interval()
     said = {
@@ -176,10 +171,3 @@ def narrowing(now: float, then: float, count: int) -> str:
     if then > LITTLE * now:
         return f"It is {wide}. {answers} expected to change little."
     return f"It is {wide}. {answers} expected to make it about {100 * then:.0f}."
-
-
-def _save(store: hero.Store, recorded: Any) -> None:
-    try:
-        save(store, recorded)
-    except HeroError:  # a store that may not be written is still worth reading
-        return

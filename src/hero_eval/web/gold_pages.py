@@ -54,8 +54,7 @@ def gold(request: Request, round: Annotated[str | None, Query(max_length=200)] =
     now = service.latest.now()
     if round is None:
         queues = {name: service.desk.status(name) for name in service.desk.rounds() if name in now.live}
-        rows = [row for row in reversed(now.rounds()) if not row.is_votes]
-        rows = [row for row in rows if row.round in queues or not is_expert(request)]
+        rows = [row for row in reversed(now.rounds()) if row.round in queues or not is_expert(request)]
         return page(request, "gold.html", "Give gold", "gold", rows=rows, queues=queues)
     now.log.find(round)
     if service.desk.queue(round) is None:

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hero_eval.any_round import GOLD_PROBABILITY
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
+from hero_eval.io.vote_table import PAIR
 from hero_eval.name_lists import mapping, names
 from hero_eval.store.contents import columns_by_batch
 from hero_eval.store.log import Entry
+from hero_eval.store.vote_rounds import ITEM
 from hero_eval.web.item_view import KINDS
 
 MOST_COUNT = 2_000
@@ -24,17 +27,22 @@ _SWAYS = re.compile(
 )
 """Columns that could tell an expert what others said, or whose work it is."""
 _SIDE = {
-    "side A": re.compile(r"^((answer|response|output|completion|text|candidate|image)_?(a|1|left)|a|left)$", re.I),
-    "side B": re.compile(r"^((answer|response|output|completion|text|candidate|image)_?(b|2|right)|b|right)$", re.I),
+    "side A": re.compile(
+        r"^((answer|response|output|completion|text|candidate|image|conversation)_?(a|1|left)|a|left)$", re.I
+    ),
+    "side B": re.compile(
+        r"^((answer|response|output|completion|text|candidate|image|conversation)_?(b|2|right)|b|right)$", re.I
+    ),
 }
 
 
 def item_columns(entry: Entry) -> dict[str, str]:
-    """The columns of a round's items and their types."""
+    """The columns of a round's items and their types; of votes those besides the models."""
     found: dict[str, str] = {}
     for columns in columns_by_batch(entry.columns, entry.round).values():
         found |= {one[0]: one[1] for one in columns}
-    return {name: kind for name, kind in found.items() if name != "gold_probability"}
+    never = (*PAIR, ITEM) if entry.is_votes else (GOLD_PROBABILITY,)
+    return {name: kind for name, kind in found.items() if name not in never}
 
 
 def proposed_columns(columns: Mapping[str, str]) -> dict[str, str]:

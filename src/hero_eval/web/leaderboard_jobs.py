@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import hero_eval as hero
@@ -112,6 +113,7 @@ def vote_leaderboard(
         "answer": report.answer,
         "history": [row.round for row in past],
         **{key: whole[key] for key in ("models", "differences", "win_matrix", "labelers")},
+        "next_battles": [asdict(one) for one in result.next_battles()] if result.state is not None else [],
         "findings": findings_document(report.told),
         "charts": {name: chart.title for name, chart in report.charts.items()},
         "movement": moved_document(moved),

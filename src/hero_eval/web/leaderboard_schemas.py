@@ -121,6 +121,12 @@ class VoterOut(ApiDocument):
     first_bias_se: Number
 
 
+class BattleOut(ApiDocument):
+    model_a: str
+    model_b: str
+    votes: int
+
+
 class VoteLeaderboardOut(ApiDocument):
     """Models by side-by-side votes, best first; intervals, differences and ranks hold together at the level."""
 
@@ -145,6 +151,7 @@ class VoteLeaderboardOut(ApiDocument):
     differences: list[VotePairOut]
     win_matrix: dict[str, dict[str, Number]]
     labelers: list[VoterOut]
+    next_battles: list[BattleOut] = Field(description="Where the next 100 votes would tell most about who is best.")
     findings: list[FindingOut]
     charts: dict[str, str]
     movement: MovementOut | None

@@ -196,8 +196,8 @@ class Service:
 
     def start(self, order: Order, client: str) -> Answer:
         """Have it worked out, unless it is there or under way; what experts answered for it meanwhile becomes gold."""
-        if order.kind == "round":
-            self.fold_what_waits(str(order.arguments["name"]))
+        if order.kind in ("round", "vote_leaderboard"):
+            self.fold_what_waits(str(order.arguments["name" if order.kind == "round" else "round"]))
         return Answer(*self.queue.ask(order, client))
 
     def drop(self, upload: Upload) -> None:
@@ -325,13 +325,11 @@ class Service:
 
     def draw_order(self, round: str, asked: Mapping[str, Any], expert: str | None) -> Order:
         """A new queue for a round; the next one is other work though it may be asked for in the same words."""
-        now = self.latest.now()
-        if now.log.find(round).is_votes:
-            raise wrong("E529", f"round {round!r} holds votes. Add their gold as a table: hero add --gold")
+        what = "battles" if self.latest.now().log.find(round).is_votes else "items"
         queue = self.desk.queue(round)
         arguments = {"round": round, "asked": dict(asked), "expert": expert, "number": self.desk.n_queues(round)}
         behind = (None if queue is None else queue.queue,)
-        return Order("gold_queue", f"Choosing items of {round}", arguments, behind, {"store": self.settings.store})
+        return Order("gold_queue", f"Choosing {what} of {round}", arguments, behind, {"store": self.settings.store})
 
     def progress_order(self, round: str) -> Order:
         """What the answers so far tell."""

@@ -26,11 +26,11 @@ def is_json_lines(path: Path) -> bool:
     return path.is_file() and path.name.lower().endswith(_ENDINGS)
 
 
-def votes_of_json(path: Path) -> InputTable:
-    """The records of a file as a table of votes; E103 or E122 if it holds none."""
+def votes_of_json(path: Path, texts: bool = False) -> InputTable:
+    """The records of a file as a table of votes, with what was said if `texts`; E103 or E122 if it holds none."""
     import pyarrow as pa
 
-    rows = [vote for number, record in enumerate(_records(path)) for vote in _votes(path, number, record)]
+    rows = [vote for number, record in enumerate(_records(path)) for vote in _votes(path, number, record, texts)]
     if not rows:
         raise wrong("E122", f"{path} holds no votes: no record has model_a, model_b and winner.")
     names = list(dict.fromkeys(key for row in rows for key in row))
@@ -75,7 +75,7 @@ def _records(path: Path) -> list[Any]:
         raise wrong("E103", f"{path} cannot be read as JSON: {error}. Write it again; it may be damaged.") from error
 
 
-def _votes(path: Path, number: int, record: Any) -> list[dict[str, Any]]:
+def _votes(path: Path, number: int, record: Any, texts: bool) -> list[dict[str, Any]]:
     if not isinstance(record, dict):
         raise wrong("E103", f"{path} holds a {type(record).__name__} in record {number + 1}, not an object.")
     judge = record.get("judge", record.get("labeler"))
@@ -91,6 +91,8 @@ def _votes(path: Path, number: int, record: Any) -> list[dict[str, Any]]:
         for key, value in record.items()
         if key not in _OURS and (isinstance(value, int | float) or (isinstance(value, str) and len(value) <= _LONGEST))
     }
+    if texts:
+        others |= {key: said for key, value in record.items() if key not in _OURS and (said := _said(value))}
     if "g1_winner" in record:
         one, two = record.get("model_1"), record.get("model_2")
         turned = {"model_1": "model_b", "model_2": "model_a"}
@@ -107,3 +109,13 @@ def _votes(path: Path, number: int, record: Any) -> list[dict[str, Any]]:
         return []
     gold = {"gold": record["gold"]} if record.get("gold") is not None else {}
     return [{**others, **by, **gold, "model_a": record["model_a"], "model_b": record.get("model_b"), "label": label}]
+
+
+def _said(value: Any) -> str:
+    """A text, or a conversation as Markdown; nothing of anything else."""
+    if isinstance(value, str):
+        return value
+    turns = value if isinstance(value, list) else []
+    if not turns or not all(isinstance(one, dict) and isinstance(one.get("content"), str) for one in turns):
+        return ""
+    return "\n\n".join(f"**{one.get('role', 'somebody')}:**\n\n{one['content']}" for one in turns)
