@@ -15,6 +15,7 @@ from hero_eval.io.scores import as_numbers
 from hero_eval.io.values import number_text
 from hero_eval.round import Round
 
+Numbers = NDArray[np.float64]
 TOPS = (1.0, 5.0, 10.0, 100.0)
 """Where common scales of numbers end."""
 LEAST = 10
@@ -30,7 +31,7 @@ def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
 
     Nothing is said of rounds whose classes or kind of label the caller named.
     """
-    telling = [cast(Round, one) for one in rounds if one.holds_items and _is_open(cast(Round, one))]
+    telling = [one for one in rounds if one.classes_given is None and one.kind_given is None]
     tops = [_top(one) for one in telling]
     if not telling or tops[-1] is None:
         return
@@ -41,11 +42,7 @@ def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
                 _refuse(one, telling[-1])
 
 
-def _is_open(one: Round) -> bool:
-    return one.classes_given is None and one._contents.label_kind is None
-
-
-def _top(one: Round) -> float | None:
+def _top(one: AnyRound) -> float | None:
     """The end of the common scale that the labels lie on; None if they are no numbers of such a scale."""
     values = as_numbers(one.answer_values) if one.label_score is None else one.label_score
     if not len(values) or np.isnan(values).any() or values.min() < 0:
@@ -54,28 +51,32 @@ def _top(one: Round) -> float | None:
     return next((top for top in TOPS if highest <= top), None)
 
 
-def _differ(low: Round, high: Round, top: float) -> bool:
+def _differ(low: AnyRound, high: AnyRound, top: float) -> bool:
     """Whether labelers of both count on different scales, of which the lower ends at `top`."""
     shared = set(low.labelers) & set(high.labelers)
-    mine, theirs = _labels_of(low, shared), _labels_of(high, shared)
-    if min(len(mine), len(theirs)) < LEAST or mine.min() == mine.max():
+    (mine, often), (theirs, times) = _labels_of(low, shared), _labels_of(high, shared)
+    if min(often.sum(), times.sum()) < LEAST or mine.min() == mine.max():
         return False
-    beyond, below = float((theirs > top).mean()), float((mine < theirs.min()).mean())
+    beyond = float(times[theirs > top].sum() / times.sum())
+    below = float(often[mine < theirs.min()].sum() / often.sum())
     return beyond >= (0.5 if top == 1.0 else MOSTLY) or (beyond >= BEYOND and below >= BELOW)
 
 
-def _labels_of(one: Round, who: Collection[str]) -> NDArray[np.float64]:
-    theirs = np.array([name in who for name in one.labelers], np.bool_)[one.label_labeler]
-    numbers = as_numbers(one.answer_values)[one.label_answer] if one.label_score is None else one.label_score
-    found: NDArray[np.float64] = numbers[theirs]
-    return found
+def _labels_of(one: AnyRound, who: Collection[str]) -> tuple[Numbers, Numbers]:
+    """What these labelers said, in numbers, and how often; a round that an engine counted knows it, too."""
+    theirs = np.array([name in who for name in one.labelers], np.bool_)
+    if one.label_score is not None:
+        scores = one.label_score[theirs[cast(Round, one).label_labeler]]
+        return scores, np.ones(len(scores))
+    often = one.labels_by_answer()[theirs].sum(axis=0)
+    return as_numbers(one.answer_values)[often > 0], often[often > 0]
 
 
-def _refuse(past: Round, current: Round) -> None:
+def _refuse(past: AnyRound, current: AnyRound) -> None:
     shared = sorted(set(past.labelers) & set(current.labelers))
     spans = []
     for one in (past, current):
-        values = _labels_of(one, shared)
+        values, _ = _labels_of(one, shared)
         spans.append(f"from {number_text(float(values.min()))} to {number_text(float(values.max()))} in {one.name!r}")
     raise wrong(
         "E210",

@@ -33,6 +33,20 @@ class CountSource(Protocol):
     def positive(self) -> str | None: ...
 
     @property
+    def label_kind(self) -> str | None:
+        """What the caller says that labels are."""
+        ...
+
+    @property
+    def idle(self) -> frozenset[tuple[str, str]]:
+        """Options that had no effect, see `AnyRound.idle`."""
+        ...
+
+    def labels_by_answer(self) -> Floats:
+        """(J, L) how often each labeler gave each answer, known without a count of items."""
+        ...
+
+    @property
     def stays(self) -> bool:
         """Whether there are too many labels of too many patterns for a tally, which is refused then."""
         ...

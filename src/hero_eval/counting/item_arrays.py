@@ -123,6 +123,8 @@ class MemorySource:
         self.values = one.values
         self.classes = one.classes_given
         self.positive = one.positive
+        self.idle = one.idle
+        self.label_kind = one.kind_given
         self._counted: dict[tuple[Names, Names | None], ItemArrays] = {}
 
     def _arrays(self, covariates: Names, labelers: Names | None) -> ItemArrays:
@@ -136,6 +138,9 @@ class MemorySource:
             tally = without_items(counted.patterns, known, self.values)
             self._counted[asked] = with_covariates(counted.patterns, tally, covariates, table)
         return self._counted[asked]
+
+    def labels_by_answer(self) -> Floats:
+        return self._round.labels_by_answer()
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         return self._arrays(covariates, labelers).tally

@@ -45,6 +45,8 @@ class LargeRound(AnyRound):
         self.values = source.values
         self.classes_given = source.classes
         self.positive = source.positive
+        self.idle = source.idle
+        self.kind_given = source.label_kind
         self._default = covariates
         self._remarks: tuple[Finding, ...] = ()
 
@@ -78,6 +80,9 @@ class LargeRound(AnyRound):
         if self.source.stays:
             self._refuse("its labels counted by labeler")
         return np.rint(self.tally().labels_of()).astype(np.int64)
+
+    def labels_by_answer(self) -> NDArray[np.float64]:
+        return self.source.labels_by_answer()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -204,6 +209,8 @@ class HiddenGold:
         self.values = source.values
         self.classes = source.classes
         self.positive = source.positive
+        self.idle = source.idle
+        self.label_kind = source.label_kind
         self._hidden: dict[tuple[Names, Names | None], tuple[Tally, Ints]] = {}
 
     @property
@@ -219,6 +226,9 @@ class HiddenGold:
     def totals(self) -> tuple[int, int, int]:
         n_items, n_labels, _ = self._source.totals()
         return n_items, n_labels, 0
+
+    def labels_by_answer(self) -> Floats:
+        return self._source.labels_by_answer()
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         return self._blind(covariates, labelers)[0]

@@ -84,6 +84,17 @@ class SqlSource:
     def positive(self) -> str | None:
         return self.look.answers.positive
 
+    @property
+    def label_kind(self) -> str | None:
+        return self.options.label_kind
+
+    @property
+    def idle(self) -> frozenset[tuple[str, str]]:
+        return self.look.idle
+
+    def labels_by_answer(self) -> Floats:
+        return self.look.given
+
     def column_names(self) -> Names:
         return self._sql.column_names()
 

@@ -116,6 +116,8 @@ class SavedSource:
     """Counts from a file behind the interface of the engines."""
 
     stays = False
+    label_kind: str | None = None
+    idle: frozenset[tuple[str, str]] = frozenset()  # no such option is taken for counts
 
     def totals(self) -> tuple[int, int, int]:
         whole = self.tally()
@@ -134,6 +136,9 @@ class SavedSource:
         self.values: Names = self._tally.values
         self.classes: Names | None = options.classes or (tuple(facts["classes"]) if facts["classes"] else None)
         self.positive: str | None = options.positive or facts["positive"]
+
+    def labels_by_answer(self) -> Floats:
+        return self._tally.labels_by_answer()
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         del labelers  # only a current round is counted anew for some of its labelers

@@ -17,6 +17,7 @@ from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.round import Round
 
 MOST_COLUMNS = 50
+_ROUNDING = 1e-9
 
 
 def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = True) -> list[Finding]:
@@ -43,6 +44,7 @@ def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = Tr
 
 def routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
     z = routing_z(rounds)
+    by_answers = abs(z.pop(AT_EQUAL_DISPUTE, 0.0)) > -float(special.ndtri(ALARM / 2))
     if not z:
         return []
     bound = -float(special.ndtri(ALARM / 2 / len(z)))
@@ -53,9 +55,15 @@ def routing_findings(question: Question, rounds: Sequence[Round], where: str = "
     p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
     by_labels = all(name in LABEL_COLUMNS for name in names)
     given = any(one.has_column("gold_probability") for one in rounds)
-    allowed, action = by_labels and not question.method.by_gold_rows and not question.method.by_design, ""
+    reads_labels = by_labels and not question.method.by_gold_rows and not question.method.by_design
+    allowed, action = reads_labels and not by_answers, ""
     if allowed:
         so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
+    elif reads_labels and not given:
+        so = (
+            f"if it went by these labels, {question.method.name} allows for it; if by what the expert saw in the "
+            "items, it does not, and nobody can tell from the labels"
+        )
     elif given:
         so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
     else:
@@ -69,6 +77,8 @@ def routing_findings(question: Question, rounds: Sequence[Round], where: str = "
 
 
 LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
+AT_EQUAL_DISPUTE = "the answers at equal disagreement"
+"""Gold for disputed items goes by the labels. Gold for items of one answer may have gone by what the expert saw."""
 
 
 def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
@@ -92,13 +102,15 @@ def _scores_of(one: Round) -> tuple[tuple[str, ...], Floats, Floats]:
         row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
         looks = _label_columns(row, tally.cells % len(tally.values), tally.n_rows, len(tally.values))
         share = np.full(tally.n_rows, one.n_gold / one.n_items)
-        return LABEL_COLUMNS, *routing_scores(tally.gold >= 0, share, looks, tally.items)
+        looks = np.column_stack([looks, _at_equal_dispute(looks, tally.items)])
+        return (*LABEL_COLUMNS, AT_EQUAL_DISPUTE), *routing_scores(tally.gold >= 0, share, looks, tally.items)
     names = one.numeric_columns()[:MOST_COLUMNS]
     looks = _label_columns(one.label_item, one.label_answer, one.n_items, len(one.answer_values))
-    columns = np.column_stack([*(one.covariate(name) for name in names), looks])
+    beyond = _at_equal_dispute(looks, np.ones(one.n_items))
+    columns = np.column_stack([*(one.covariate(name) for name in names), looks, beyond])
     known, given = one.gold >= 0, one.gold_probability()
     expected = np.full(one.n_items, known.mean()) if given is None else given
-    return (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns)
+    return (*names, *LABEL_COLUMNS, AT_EQUAL_DISPUTE), *routing_scores(known, expected, columns)
 
 
 def _label_columns(item: Ints, answer: Ints, n_items: int, n_values: int) -> Floats:
@@ -106,3 +118,13 @@ def _label_columns(item: Ints, answer: Ints, n_items: int, n_values: int) -> Flo
     given = np.bincount(item * n_values + answer, minlength=n_items * n_values).reshape(n_items, n_values)
     labels = given.sum(axis=1)
     return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])
+
+
+def _at_equal_dispute(looks: Floats, times: Floats) -> Floats:
+    """(n,): the mean place of the answers beyond what disagreement, its square and the number of labels tell of it."""
+    place, dispute, labels = looks.T
+    design = np.column_stack([np.ones(len(place)), dispute, dispute**2, labels])
+    root = np.sqrt(times)
+    slopes = np.linalg.lstsq(design * root[:, None], place * root, rcond=None)[0]
+    beyond: Floats = place - design @ slopes
+    return np.where(np.abs(beyond) > _ROUNDING, beyond, 0.0)

@@ -47,12 +47,20 @@ def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected
     size = by_round.sum(axis=1)
     gap = by_round - size[:, None] * weights
     gradient = np.concatenate([gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]) + level_prior_gradient(at)
-    step = np.linalg.solve(level_curvature(at, size) + level_prior_curvature(at), gradient)
+    step = _least_step(level_curvature(at, size) + level_prior_curvature(at), gradient)
     levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
     change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
     change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
     short = min(1.0, LONGEST_STEP / max(float(np.abs(change).max()), 1e-300))
     return at.levels + short * levels, at.tilts + short * tilts
+
+
+def _least_step(curvature: Floats, gradient: Floats) -> Floats:
+    """Newton's step; the shortest one where a trial went so far that nothing is left of some level."""
+    try:
+        return np.asarray(np.linalg.solve(curvature, gradient), np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(curvature, gradient, rcond=None)[0], np.float64)
 
 
 def level_curvature(at: LevelParameters, size: Floats) -> Floats:
