@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from make_rounds import binary_answers, labels_given, round_of, some_gold
+from make_rounds import binary_answers, labels_given, round_of, some_gold, tables_of
 
 import hero_eval as hero
 from hero_eval.round import Round
@@ -79,6 +80,33 @@ def test_gold_that_was_picked_by_its_class_opens_no_gate(n_past: int) -> None:
     (told,) = [one for one in found.doubts if one.code == "F112"]
     assert "by what the expert saw" in told.fact
     assert not opened_wrongly(found, 0.3)
+
+
+@pytest.mark.slow
+def test_gold_that_leaves_out_one_of_three_classes_opens_no_gate() -> None:
+    """The mean of the answers looked as if gold had gone at random, and B as if it were rare: 6 of 14 opened."""
+    rng = np.random.default_rng(1003)
+
+    def votes(n_gold: int, name: str) -> Round:
+        truth = rng.choice(3, N_ITEMS, p=[0.4, 0.4, 0.2])
+        labels = np.where(rng.random((N_ITEMS, 3)) < 0.7, truth[:, None], rng.integers(0, 3, (N_ITEMS, 3)))
+        gold = np.full(N_ITEMS, -1)
+        some = rng.permutation(np.flatnonzero(truth != 1))[:n_gold]
+        gold[some] = truth[some]
+        named = np.array(["A", "B", "tie"], dtype=object)
+        tables = tables_of(labels, gold, prefix=f"{name}-")
+        for table, column in (("labels", "label"), ("gold", "gold")):
+            if table in tables:
+                words = pa.array(named[np.asarray(tables[table][column]).astype(int)])
+                at = tables[table].column_names.index(column)
+                tables[table] = tables[table].set_column(at, column, words)
+        return Round(**tables, classes=["A", "B", "tie"], name=name)
+
+    found = hero.estimate_win_rate(votes(0, "now"), [votes(60, "one"), votes(60, "two")])
+    told = {one.code: one for one in found.doubts}
+    assert {"F112", "F307"} <= set(told)
+    assert "answers 'B'" in told["F112"].data["columns"]
+    assert not opened_wrongly(found, 0.5)
 
 
 def test_gold_for_disputed_items_keeps_its_gate() -> None:

@@ -17,6 +17,8 @@ from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.round import Round
 
 MOST_COLUMNS = 50
+MOST_ANSWERS = 10
+"""Answers that are looked at one by one."""
 _ROUNDING = 1e-9
 
 
@@ -44,7 +46,8 @@ def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = Tr
 
 def routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
     z = routing_z(rounds)
-    by_answers = abs(z.pop(AT_EQUAL_DISPUTE, 0.0)) > -float(special.ndtri(ALARM / 2))
+    beyond = [abs(z.pop(name)) for name in [name for name in z if name.startswith(AT_EQUAL_DISPUTE)]]
+    by_answers = bool(beyond) and max(beyond) > -float(special.ndtri(ALARM / 2 / len(beyond)))
     if not z:
         return []
     bound = -float(special.ndtri(ALARM / 2 / len(z)))
@@ -53,7 +56,7 @@ def routing_findings(question: Question, rounds: Sequence[Round], where: str = "
         return []
     largest = abs(z[names[0]])
     p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
-    by_labels = all(name in LABEL_COLUMNS for name in names)
+    by_labels = not any(one.has_column(name) for name in names for one in rounds)
     given = any(one.has_column("gold_probability") for one in rounds)
     reads_labels = by_labels and not question.method.by_gold_rows and not question.method.by_design
     allowed, action = reads_labels and not by_answers, ""
@@ -77,7 +80,7 @@ def routing_findings(question: Question, rounds: Sequence[Round], where: str = "
 
 
 LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
-AT_EQUAL_DISPUTE = "the answers at equal disagreement"
+AT_EQUAL_DISPUTE = "at equal disagreement, "
 """Gold for disputed items goes by the labels. Gold for items of one answer may have gone by what the expert saw."""
 
 
@@ -100,31 +103,37 @@ def _scores_of(one: Round) -> tuple[tuple[str, ...], Floats, Floats]:
     if is_large([one]):
         tally = tally_of(one)
         row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-        looks = _label_columns(row, tally.cells % len(tally.values), tally.n_rows, len(tally.values))
+        names, looks = _label_columns(row, tally.cells % len(tally.values), tally.n_rows, tally.values, tally.items)
         share = np.full(tally.n_rows, one.n_gold / one.n_items)
-        looks = np.column_stack([looks, _at_equal_dispute(looks, tally.items)])
-        return (*LABEL_COLUMNS, AT_EQUAL_DISPUTE), *routing_scores(tally.gold >= 0, share, looks, tally.items)
-    names = one.numeric_columns()[:MOST_COLUMNS]
-    looks = _label_columns(one.label_item, one.label_answer, one.n_items, len(one.answer_values))
-    beyond = _at_equal_dispute(looks, np.ones(one.n_items))
-    columns = np.column_stack([*(one.covariate(name) for name in names), looks, beyond])
+        return names, *routing_scores(tally.gold >= 0, share, looks, tally.items)
+    numeric = one.numeric_columns()[:MOST_COLUMNS]
+    values = one.answer_values if one.label_score is None else one.answer_values[:2]
+    names, looks = _label_columns(one.label_item, one.label_answer, one.n_items, values, np.ones(one.n_items))
+    columns = np.column_stack([*(one.covariate(name) for name in numeric), looks])
     known, given = one.gold >= 0, one.gold_probability()
     expected = np.full(one.n_items, known.mean()) if given is None else given
-    return (*names, *LABEL_COLUMNS, AT_EQUAL_DISPUTE), *routing_scores(known, expected, columns)
+    return (*numeric, *names), *routing_scores(known, expected, columns)
 
 
-def _label_columns(item: Ints, answer: Ints, n_items: int, n_values: int) -> Floats:
-    """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
+def _label_columns(
+    item: Ints, answer: Ints, n_items: int, values: Sequence[str], times: Floats
+) -> tuple[tuple[str, ...], Floats]:
+    """Names and columns (n, d) of what the labels look like, items counting `times` (n,).
+
+    Mean place of the answers among the values, share of labels off the commonest answer, how many labels; of three and
+    more answers the share of each; then the same of the answers beyond what disagreement tells of them.
+    """
+    n_values = max(len(values), int(answer.max(initial=0)) + 1)
     given = np.bincount(item * n_values + answer, minlength=n_items * n_values).reshape(n_items, n_values)
     labels = given.sum(axis=1)
-    return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])
-
-
-def _at_equal_dispute(looks: Floats, times: Floats) -> Floats:
-    """(n,): the mean place of the answers beyond what disagreement, its square and the number of labels tell of it."""
-    place, dispute, labels = looks.T
-    design = np.column_stack([np.ones(len(place)), dispute, dispute**2, labels])
-    root = np.sqrt(times)
-    slopes = np.linalg.lstsq(design * root[:, None], place * root, rcond=None)[0]
-    beyond: Floats = place - design @ slopes
-    return np.where(np.abs(beyond) > _ROUNDING, beyond, 0.0)
+    place, dispute = given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels
+    several = 2 < len(values) <= MOST_ANSWERS
+    shares = given / labels[:, None] if several else np.zeros((n_items, 0))
+    names = tuple(f"answers {value!r}" for value in values) if several else ()
+    by_answer = np.column_stack([place, shares])
+    design = np.column_stack([np.ones(n_items), dispute, dispute**2, labels])
+    root = np.sqrt(times)[:, None]
+    beyond = by_answer - design @ np.linalg.lstsq(design * root, by_answer * root, rcond=None)[0]
+    beyond[np.abs(beyond) < _ROUNDING] = 0.0
+    apart = tuple(f"{AT_EQUAL_DISPUTE}{name}" for name in (LABEL_COLUMNS[0], *names))
+    return (*LABEL_COLUMNS, *names, *apart), np.column_stack([place, dispute, labels, shares, beyond])
