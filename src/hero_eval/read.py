@@ -394,7 +394,8 @@ def read_votes(
     if is_json_lines(place):
         return votes_in(votes_of_json(place), columns or {}, mapped, chosen, called, where)
     tables, problems = find_files(_votes_file(place))
-    if memory_limit is not None or engine == "duckdb" or (engine is None and _by_size(tables, None) == "duckdb"):
+    large = engine == "duckdb" or (engine is None and "labels" in tables and _by_size(tables, None) == "duckdb")
+    if "labels" in tables and (large or memory_limit is not None):
         from hero_eval.counting.vote_counts import count_votes
 
         return count_votes(tables["labels"], columns or {}, mapped, chosen, called, memory_limit, where or {})

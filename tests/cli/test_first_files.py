@@ -547,3 +547,31 @@ def test_a_file_named_without_its_ending_is_found_in_the_message(tmp_path: Path)
         (tmp_path / f"april-{number}.csv").write_text("x", encoding="utf-8")
     code, told = run("estimate", tmp_path / "may")
     assert (code, "Did you mean 'may.csv'?" in " ".join(told.split())) == (2, True), told
+
+
+def test_one_file_named_twice_opens_no_gate(tmp_path: Path) -> None:
+    """A pipeline that compares a model with itself would pass every "no worse than before"."""
+    path = write_wide(tmp_path / "may.csv", 1, n_items=90)
+    copy = tmp_path / "june.csv"
+    copy.write_bytes(path.read_bytes())
+    code, told = run("compare", path, copy, "--fail-below=-0.1")
+    assert (code, "gate undecided" in told, "F113" in told) == (4, True, True), told
+
+
+def test_a_folder_without_votes_is_told(tmp_path: Path) -> None:
+    """An empty folder ended in a KeyError."""
+    for engine in ([], ["--engine", "duckdb"], ["--memory-limit", "1GB"]):
+        code, told = run("arena", tmp_path, *engine)
+        assert (code, "E116" in told) == (2, True), told
+
+
+@pytest.mark.slow
+def test_a_class_that_only_one_round_has_ends_no_backtest(tmp_path: Path) -> None:
+    """With that round's gold hidden nobody knows of the class: matrices of two sizes met in a Python error."""
+    paths = [write_wide(tmp_path / f"past{seed}.csv", seed, n_items=60, gold=0.5) for seed in (1, 2, 3)]
+    lines = paths[0].read_text(encoding="utf-8").split("\n")
+    odd = [f"{line[:-1]}7" if line[-1:] in ("0", "1") and not line.endswith(",") else line for line in lines[1:]]
+    paths[0].write_text("\n".join([lines[0], *odd]), encoding="utf-8")
+    code, told = run("backtest", *paths, "--verbose")
+    assert code == 0, told
+    assert "without its own gold a class of '0', '1', '7' is unknown" in " ".join(told.split())
