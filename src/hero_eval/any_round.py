@@ -30,7 +30,10 @@ class AnyRound(Displayed, ABC):
     """The labels as numbers, if they are scores and at hand; see `has_scores`."""
 
     idle: frozenset[tuple[str, str]] = frozenset()
-    """Answers that the caller named, with the option (missing or map), and that nobody gave; not known of an engine."""
+    """Answers that the caller named, with the option (missing or map), and that nobody gave."""
+
+    kind_given: str | None = None
+    """What the caller says that labels are: answers or scores."""
 
     @property
     def answer_values(self) -> tuple[str, ...]:
@@ -87,7 +90,6 @@ class AnyRound(Displayed, ABC):
     def column_names(self) -> tuple[str, ...]:
         """Columns of the items, other than item and weight."""
 
-    @abstractmethod
     def labels_by_labeler(self) -> NDArray[np.int64]:
         """How many labels each labeler gave.
 
@@ -95,6 +97,18 @@ class AnyRound(Displayed, ABC):
         -------
         array of int, (n_labelers,)
             In the order of `labelers`.
+        """
+        given: NDArray[np.int64] = np.rint(self.labels_by_answer().sum(axis=1)).astype(np.int64)
+        return given
+
+    @abstractmethod
+    def labels_by_answer(self) -> NDArray[np.float64]:
+        """How often each labeler gave each answer.
+
+        Returns
+        -------
+        array of float, (n_labelers, n_answers)
+            In the order of `labelers` and of `answer_values`.
         """
 
     @abstractmethod

@@ -200,7 +200,12 @@ def _side(
         else (estimate.probability_below(asked), "below", "allowed")
     )
     may = f"{estimate.what} may be as {way} as {bound:.4f} at level {level:.4g}; {asked:g} was {was}"
-    return holds, bound, may, f" (we are {chance:.1%} sure that it is {side})"
+    return holds, bound, may, f" (we are {_share(chance)} sure that it is {side})"
+
+
+def _share(chance: float) -> str:
+    """As a percentage that is never all or nothing: no data are that sure."""
+    return "more than 99.9%" if chance > 0.999 else "less than 0.1%" if chance < 0.001 else f"{chance:.1%}"
 
 
 def _actions(findings: Sequence[Finding]) -> str:

@@ -33,14 +33,19 @@ def joined(parts: Iterable[str], by: str = ",") -> str:
     return by.join('"' + name.replace('"', '""') + '"' if set(name) & {",", '"'} else name for name in parts)
 
 
-def mapping(option: str, pairs: Sequence[str]) -> dict[str, str]:
-    """ours=theirs, repeated, as a mapping; `option` says where they stand, such as "--column is"."""
+MAPPED = "OLD=NEW, such as good=1 or good=1,bad=0"
+"""How answers that are read as others are written."""
+
+
+def mapping(option: str, pairs: Sequence[str], like: str = "ours=theirs, such as labeler=rater") -> dict[str, str]:
+    """ours=theirs, repeated, as a mapping; `option` says where they stand, such as "--column is", `like` how to write
+    them."""
     problems: list[Problem] = []
     found: dict[str, str] = {}
     for pair in pairs:
         ours, equals, theirs = (part.strip() for part in pair.partition("="))
         if not (ours and equals and theirs):
-            problems.append(Problem("E201", f"{option} {pair!r}. Write ours=theirs, such as labeler=rater."))
+            problems.append(Problem("E201", f"{option} {pair!r}. Write {like}."))
         elif found.setdefault(ours, theirs) != theirs:
             place = option.split()[0]
             problems.append(Problem("E201", f"{place} maps {ours!r} to {found[ours]!r} and to {theirs!r}."))

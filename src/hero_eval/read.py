@@ -272,14 +272,14 @@ def _check_engine(engine: str | None, memory_limit: str | None, spark: Any) -> N
 
 def _open_counts(file: Path, options: ReadOptions) -> LargeRound:
     """The round whose counts `save_counts` wrote."""
-    from hero_eval.counting.large_round import LargeRound
+    from hero_eval.counting.large_round import SAVED_COUNTS, LargeRound
     from hero_eval.counting.tally_files import SavedSource
 
     if options.missing:
         message = f"{file} holds counts, from which no answer can be left out. Leave out missing"
         raise wrong("E204", message)
     _refuse_in_engine(options, "a file of counts")
-    return LargeRound(SavedSource(file, options), options.name, "saved counts")
+    return LargeRound(SavedSource(file, options), options.name, SAVED_COUNTS)
 
 
 def _open_large(
@@ -380,7 +380,8 @@ def read_votes(
     if is_json_lines(place):
         return votes_in(votes_of_json(place), columns or {}, mapped, chosen, called, where)
     tables, problems = find_files(_votes_file(place))
-    if memory_limit is not None or engine == "duckdb" or (engine is None and _by_size(tables, None) == "duckdb"):
+    large = engine == "duckdb" or (engine is None and "labels" in tables and _by_size(tables, None) == "duckdb")
+    if "labels" in tables and (large or memory_limit is not None):
         from hero_eval.counting.vote_counts import count_votes
 
         return count_votes(tables["labels"], columns or {}, mapped, chosen, called, memory_limit, where or {})

@@ -167,6 +167,7 @@ class Round(AnyRound):
         self.frame_kind = contents.frame_kind
         self.idle = contents.idle
         self.counts = {}
+        self.kind_given = contents.label_kind
 
     @property
     def item_ids(self) -> NDArray[np.object_]:
@@ -191,8 +192,10 @@ class Round(AnyRound):
     def n_gold(self) -> int:
         return int((self.gold >= 0).sum())
 
-    def labels_by_labeler(self) -> NDArray[np.int64]:
-        return np.bincount(self.label_labeler, minlength=len(self.labelers))
+    def labels_by_answer(self) -> NDArray[np.float64]:
+        shape = len(self.labelers), len(self.answer_values)
+        cells = self.label_labeler * shape[1] + self.label_answer
+        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
     @property
     def classes(self) -> tuple[str, ...]:

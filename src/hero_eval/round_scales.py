@@ -40,8 +40,6 @@ class NumberFacts:
 class CountsNumbers(Protocol):
     """A round whose items are not at hand."""
 
-    label_kind: str | None
-
     def number_facts(self, who: Collection[str] | None, above: float, below: float) -> NumberFacts | None: ...
 
 
@@ -62,10 +60,7 @@ def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
 
 
 def _is_open(one: AnyRound) -> bool:
-    if one.stays_in_engine or one.classes_given is not None:
-        return False
-    kind = cast(Round, one)._contents.label_kind if one.holds_items else cast(CountsNumbers, one).label_kind
-    return kind is None
+    return one.classes_given is None and one.kind_given is None
 
 
 def _facts(

@@ -96,7 +96,7 @@ def _kind_of(one: AnyRound) -> str | None:
         from hero_eval.counting.large_round import LargeRound
 
         return cast(LargeRound, one).label_kind
-    return cast(Round, one)._contents.label_kind
+    return one.kind_given
 
 
 def _refuse_numeric_gold(rounds: Sequence[AnyRound]) -> None:

@@ -504,3 +504,93 @@ def test_scores_are_told_as_scores_before_any_gold(tmp_path: Path) -> None:
     assert code == 2, said  # without gold nothing can be asked of them, which is said too
     assert "give a history with gold" in " ".join(said.split())
     assert "history's gold: labels are scores" in " ".join(said.split())
+
+
+def test_a_comparison_that_knows_nothing_ends_with_3(tmp_path: Path) -> None:
+    """A pipeline would go on with a table of dashes."""
+    rng = np.random.default_rng(1)
+    rows = [f"i{row},{a:.3f},{b:.3f}" for row, (a, b) in enumerate(rng.random((60, 2)))]
+    path = tmp_path / "may.csv"
+    path.write_text("\n".join(["item,judge_a,judge_b", *rows]) + "\n", encoding="utf-8")
+    for shape in ([], ["--json"]):
+        code, told = run("compare", path, *shape)
+        assert (code, "E209" in told) == (3, True), told
+
+
+def test_an_open_gate_says_so(tmp_path: Path) -> None:
+    """Nobody would know whether the gate was asked at all; and no data are 100% sure."""
+    path = write_wide(tmp_path / "may.csv", 1)
+    code, told = run("estimate", path, "--fail-above", "0.9")
+    assert code == 0, told
+    assert "gate open: rate of '1' may be as high as" in told
+    assert "(we are more than 99.9% sure that it is below)" in " ".join(told.split())
+    code, told = run("estimate", path, "--fail-below", "0.99")
+    assert code == 4
+    assert "(we are less than 0.1% sure that it is above)" in " ".join(told.split())
+    assert "gate" not in run("estimate", path, "--fail-above", "0.9", "--quiet")[1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (
+            ["compare", "--round", "r1", "--round", "r2"],
+            "--round is given twice, 'r1' and 'r2'. Give it once. The",
+        ),
+        (
+            ["estimate", "x.csv", "--fail-above", "0.3", "--fail-above=0.9"],
+            "--fail-above is given twice, '0.3' and '0.9'",
+        ),
+        (["estimate", "x.csv", "--histroy", "y.csv"], "no option --histroy. Did you mean --history? All options: hero"),
+        (["labelers", "x.csv", "--cost", "1"], "--cost is '1'. Write WHAT=PRICE, such as gold=3"),
+        (["estimate", "x.csv", "--map", "good"], "--map is 'good'. Write OLD=NEW, such as good=1"),
+    ],
+)
+def test_slips_of_the_keyboard_are_told(asked: list[str], told: str) -> None:
+    """The last value won, and the round or the gate that was named first was gone without a word."""
+    code, said = run(*asked)
+    assert code == 2, said
+    assert told in " ".join(said.split())
+
+
+def test_the_same_value_twice_is_no_slip(tmp_path: Path) -> None:
+    """A script that adds an option of its own to those it was given goes on working."""
+    path = write_wide(tmp_path / "may.csv", 1, n_items=60)
+    assert run("estimate", path, "--level", "0.9", "--level", "0.9", "--method", "majority_vote")[0] == 0
+
+
+def test_a_file_named_without_its_ending_is_found_in_the_message(tmp_path: Path) -> None:
+    """With many files in a folder the one that was meant was among "26 more"."""
+    write_wide(tmp_path / "may.csv", 1, n_items=60)
+    for number in range(20):
+        (tmp_path / f"april-{number}.csv").write_text("x", encoding="utf-8")
+    code, told = run("estimate", tmp_path / "may")
+    assert (code, "Did you mean 'may.csv'?" in " ".join(told.split())) == (2, True), told
+
+
+def test_one_file_named_twice_opens_no_gate(tmp_path: Path) -> None:
+    """A pipeline that compares a model with itself would pass every "no worse than before"."""
+    path = write_wide(tmp_path / "may.csv", 1, n_items=90)
+    copy = tmp_path / "june.csv"
+    copy.write_bytes(path.read_bytes())
+    code, told = run("compare", path, copy, "--fail-below=-0.1")
+    assert (code, "gate undecided" in told, "F113" in told) == (4, True, True), told
+
+
+def test_a_folder_without_votes_is_told(tmp_path: Path) -> None:
+    """An empty folder ended in a KeyError."""
+    for engine in ([], ["--engine", "duckdb"], ["--memory-limit", "1GB"]):
+        code, told = run("arena", tmp_path, *engine)
+        assert (code, "E116" in told) == (2, True), told
+
+
+@pytest.mark.slow
+def test_a_class_that_only_one_round_has_ends_no_backtest(tmp_path: Path) -> None:
+    """With that round's gold hidden nobody knows of the class: matrices of two sizes met in a Python error."""
+    paths = [write_wide(tmp_path / f"past{seed}.csv", seed, n_items=60, gold=0.5) for seed in (1, 2, 3)]
+    lines = paths[0].read_text(encoding="utf-8").split("\n")
+    odd = [f"{line[:-1]}7" if line[-1:] in ("0", "1") and not line.endswith(",") else line for line in lines[1:]]
+    paths[0].write_text("\n".join([lines[0], *odd]), encoding="utf-8")
+    code, told = run("backtest", *paths, "--verbose")
+    assert code == 0, told
+    assert "without its own gold a class of '0', '1', '7' is unknown" in " ".join(told.split())

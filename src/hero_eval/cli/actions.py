@@ -12,6 +12,7 @@ import hero_eval as hero
 from hero_eval import phrasing
 from hero_eval.cli import checking, markdown, views
 from hero_eval.cli.blocks import Line
+from hero_eval.cli.habits import how_much
 from hero_eval.cli.inputs import Data, Rounds, read_rounds
 from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.progress import Activity, activity, bar
@@ -21,6 +22,7 @@ from hero_eval.errors import InputError, Problem, unsupported, wrong
 from hero_eval.gates import Gate
 
 GATE_CLOSED = 4
+UNKNOWN_BY_ALL = "the data do not tell the rate by any method. Each method's reason says what is missing."
 
 if TYPE_CHECKING:
     from hero_eval.labelers.reliability import Reliability
@@ -32,20 +34,26 @@ def with_gate(document: Mapping[str, Any], gate: Gate, results: Sequence[hero.Es
 
 
 def enforce(gate: Gate, results: Sequence[hero.Estimate]) -> None:
-    """Say on stderr what keeps the gate shut, and leave with the gate's own exit code; without one, with that of data
-    that do not tell the answer, if they tell none."""
+    """Say on stderr what the gate says, what keeps it shut alone if it is, and leave with the gate's own exit code;
+    without one, with that of data that do not tell the answer, if they tell none."""
     import typer
 
     from hero_eval.cli.exit_codes import say
 
-    shut = [one for one in gate.verdicts(results) if not one.is_open] if gate.is_asked else []
-    for one in shut:
+    verdicts = gate.verdicts(results) if gate.is_asked else []
+    shut = [one for one in verdicts if not one.is_open]
+    for one in shut or ([] if how_much().quiet else verdicts):
         say(one.words)
     if shut:
         raise typer.Exit(GATE_CLOSED)
     if results and not gate.is_asked and all(map(_tells_nothing, results)):
         what = results[0].what if len(results) == 1 else f"{results[0].what} and the others"
         raise unsupported("E209", f"the data do not tell the {what}. The findings say what is missing.")
+
+
+def tells_something(methods: Mapping[str, hero.Estimate]) -> bool:
+    """Whether some method gives a number."""
+    return not all(map(_tells_nothing, methods.values()))
 
 
 def _tells_nothing(result: hero.Estimate) -> bool:
@@ -94,14 +102,16 @@ def compare(data: Data, how: Estimating, gate: Gate, *, as_json: bool) -> None:
             del options["method"]
             results: list[hero.Estimate] = []
             methods = hero.compare_methods(rounds.currents[0], learned(rounds, how, doing), **options)
-            document, page = methods.to_dict(), views.methods_of_round(methods)
+            document, page, known = methods.to_dict(), views.methods_of_round(methods), tells_something(methods)
         else:
             a, b = rounds.currents
             result = hero.estimate_difference(a, b, learned(rounds, how, doing), **options)
-            results = [result]
+            results, known = [result], True
             document, page = result.to_dict(), views.difference(result, *two_names(data.currents, a.name, b.name))
     show_json(with_gate(document, gate, results)) if as_json else show(page)
     enforce(gate, results)
+    if not known:
+        raise unsupported("E209", UNKNOWN_BY_ALL)
 
 
 def refuse_for_all_methods(how: Estimating, gate: Gate) -> None:

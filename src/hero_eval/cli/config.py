@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hero_eval.cli.exit_codes import ExitCodeGroup, with_exit_codes
-from hero_eval.cli.habits import spread
+from hero_eval.cli.habits import spread, without_slips
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.name_lists import joined
 
@@ -36,7 +36,7 @@ class ConfiguredGroup(ExitCodeGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command, rest if command is None else spread(command, rest)
+        return name, command, rest if command is None else without_slips(command, spread(command, rest))
 
     def invoke(self, ctx: Any) -> Any:
         with with_exit_codes():

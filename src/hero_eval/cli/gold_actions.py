@@ -175,7 +175,8 @@ def prices_of(cost: str | None) -> dict[str, float] | None:
     if cost is None:
         return None
     found = {}
-    for name, price in mapping("--cost is", split("--cost", cost) or ()).items():
+    prices = mapping("--cost is", split("--cost", cost) or (), "WHAT=PRICE, such as gold=3 or gold=3,label=0.05")
+    for name, price in prices.items():
         try:
             found[name] = float(price)
         except ValueError:

@@ -8,6 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.errors import wrong
+
+_HELP = ("--help", "-h")
 SPREAD = ("--history",)
 """Options that take all values up to the next option: `--history r1 r2 r3`."""
 
@@ -101,3 +104,37 @@ def _has_argument(options: dict[str, Any], arguments: Sequence[str]) -> bool:
         else:
             return True
     return False
+
+
+def without_slips(command: Any, arguments: list[str]) -> list[str]:
+    """The arguments as they are; E201 for an option that there is not, and for one that is given two values.
+
+    The last value would win: a round or a gate that was named first would be gone without a word.
+    """
+    if hasattr(command, "commands"):  # its own commands have the options
+        return arguments
+    options = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    given: dict[str, str] = {}
+    rest = iter(arguments)
+    for one in rest:
+        if one == "--":
+            break
+        name, equals, value = one.partition("=")
+        if not name.startswith("--") and name not in options:
+            continue
+        option = options.get(name)
+        if option is None and name in _HELP:
+            return arguments
+        if option is None:
+            from hero_eval.io.values import nearest
+
+            near = nearest(name, [known for known in options if known.startswith("--")])
+            meant = f" Did you mean {near}?" if near is not None else ""
+            raise wrong("E201", f"there is no option {name}.{meant} All options: hero {command.name} --help")
+        if getattr(option, "is_flag", False):
+            continue
+        value = value if equals else next(rest, "")
+        if not option.multiple and given.setdefault(option.name, value) != value:
+            other = " The second round is --other-round." if name == "--round" and "--other-round" in options else ""
+            raise wrong("E201", f"{name} is given twice, {given[option.name]!r} and {value!r}. Give it once.{other}")
+    return arguments

@@ -12,7 +12,7 @@ from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import Activity
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.io.wide import is_gold_name
-from hero_eval.name_lists import mapping, names, split
+from hero_eval.name_lists import MAPPED, mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.round import Round
@@ -103,7 +103,7 @@ def _reading_options(data: Data, problems: Problems) -> dict[str, Any]:
         "classes": problems.attempt(lambda: split("--classes", said.pop("classes"))),
         "covariates": problems.attempt(lambda: names("--covariates", data.covariates)),
         "missing": problems.attempt(lambda: names("--missing", said.pop("missing"))),
-        "map": problems.attempt(lambda: mapping("--map is", split("--map", said.pop("map")) or ()) or None),
+        "map": problems.attempt(lambda: mapping("--map is", split("--map", said.pop("map")) or (), MAPPED) or None),
         "labelers": problems.attempt(lambda: names("--labelers", said.pop("labelers"))),
         "exclude_labelers": problems.attempt(lambda: names("--exclude-labelers", said.pop("exclude_labelers"))),
         "text": data.text,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,10 @@ from hero_eval.cli.know_main import know_app
 from hero_eval.cli.option_groups import Counting, Estimating, FromStore, Gated, grouped
 from hero_eval.cli.ranking_main import ranking_app
 from hero_eval.cli.store_main import store_app
+
+if TYPE_CHECKING:
+    from hero_eval.cli.inputs import Data
+    from hero_eval.cli.option_groups import Reading
 
 _ASK = "Estimate"
 
@@ -57,6 +62,16 @@ def hero(
 ) -> None:
     """How good a generative model really is: honest rates from noisy labels and a history with a little gold."""
     del version
+
+
+def _data(
+    paths: Sequence[Path | None], history: Sequence[Path] | None, reading: Reading, how: Estimating, **about: Any
+) -> Data:
+    """The rounds that were named, and how to read them."""
+    from hero_eval.cli.inputs import Data
+
+    about |= {"covariates": how.covariates, "text": how.text, "cluster": how.cluster}
+    return Data(given.some(*paths), history or (), reading, **about)
 
 
 @app.command(rich_help_panel=_ASK, epilog="Example:\n  hero demo --output demo")
@@ -100,19 +115,8 @@ def estimate(
     """How often the gold answer would be the positive class, with an interval."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data
 
-    data = Data(
-        given.some(current),
-        history or (),
-        reading,
-        positive,
-        how.covariates,
-        how.text,
-        by=by,
-        cluster=how.cluster,
-        at_least=at_least,
-    )
+    data = _data((current,), history, reading, how, positive=positive, by=by, at_least=at_least)
     gate = gated.gate()
     if (name := stored.named(current, round)) is not None:
         recorded.estimate("estimate", name, stored, data, how, gate, as_json=json, by=by)
@@ -161,18 +165,8 @@ def compare(
     """Every method on one round, or the difference between two models."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data
 
-    data = Data(
-        given.some(a, b),
-        history or (),
-        reading,
-        positive,
-        how.covariates,
-        how.text,
-        cluster=how.cluster,
-        at_least=at_least,
-    )
+    data = _data((a, b), history, reading, how, positive=positive, at_least=at_least)
     gate = gated.gate()
     if (name := stored.named(a, round)) is not None:
         recorded.estimate("compare", name, stored, data, how, gate, as_json=json, other=other_round)
@@ -212,9 +206,8 @@ def winrate(
     """How often model A wins side by side against model B."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data
 
-    data = Data(given.some(current), history or (), reading, None, how.covariates, how.text, cluster=how.cluster)
+    data = _data((current,), history, reading, how)
     sides: dict[str, Any] = {"a": a, "b": b, "tie": tie, "ties": ties}
     gate = gated.gate()
     if (name := stored.named(current, round)) is not None:
@@ -257,21 +250,9 @@ def moderation(
     """Prevalence of violations, and precision and recall of the flags."""
     from hero_eval.cli import actions
     from hero_eval.cli import stored as recorded
-    from hero_eval.cli.inputs import Data
 
-    data = Data(
-        given.some(current),
-        history or (),
-        reading,
-        positive,
-        how.covariates,
-        how.text,
-        flag=flag,
-        by=by,
-        cluster=how.cluster,
-        one_positive=True,
-        at_least=at_least,
-    )
+    about = {"positive": positive, "one_positive": True, "at_least": at_least}
+    data = _data((current,), history, reading, how, flag=flag, by=by, **about)
     gate = gated.gate()
     actions.check_quantity(gate_on, gate)
     if (name := stored.named(current, round)) is not None:
@@ -316,18 +297,8 @@ def report(
 ) -> None:
     """Write a report that one can send: the answer, all methods, the labelers, what to know."""
     from hero_eval.cli import reporting
-    from hero_eval.cli.inputs import Data
 
-    data = Data(
-        given.some(a, b),
-        history or (),
-        reading,
-        positive,
-        how.covariates,
-        how.text,
-        cluster=how.cluster,
-        at_least=at_least,
-    )
+    data = _data((a, b), history, reading, how, positive=positive, at_least=at_least)
     if (name := stored.named(a, round)) is not None:
         reporting.from_store(name, stored, data, how, gated.gate(), output, title)
     else:

@@ -18,7 +18,7 @@ from hero_eval.cli import store_options as kept
 from hero_eval.cli.habits import saying
 from hero_eval.cli.problems import Problems
 from hero_eval.errors import wrong
-from hero_eval.name_lists import mapping, names, split
+from hero_eval.name_lists import MAPPED, mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.gates import Gate
@@ -270,5 +270,5 @@ class AboutRound(OptionGroup):
             "columns": mapping("--column is", self.column or ()),
             "classes": split("--classes", self.classes),
             "missing": names("--missing", self.missing),
-            "map": mapping("--map is", split("--map", self.map) or ()) or None,
+            "map": mapping("--map is", split("--map", self.map) or (), MAPPED) or None,
         }

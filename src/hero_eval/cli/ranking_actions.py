@@ -18,7 +18,7 @@ from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
 from hero_eval.errors import wrong
-from hero_eval.name_lists import chosen_values, mapping, names, split
+from hero_eval.name_lists import MAPPED, chosen_values, mapping, names, split
 
 if TYPE_CHECKING:
     from hero_eval.store.past_rounds import History
@@ -233,7 +233,7 @@ def arena(
     problems.attempt(files.check)
     where = problems.attempt(lambda: chosen_values("--where", reading.where))
     columns = problems.attempt(lambda: mapping("--column is", reading.column or ()))
-    answers = problems.attempt(lambda: mapping("--map is", split("--map", reading.map) or ()) or None)
+    answers = problems.attempt(lambda: mapping("--map is", split("--map", reading.map) or (), MAPPED) or None)
     chosen = problems.attempt(lambda: names("--covariates", reading.covariates))
     problems.attempt(battles.check)
     problems.raise_any()

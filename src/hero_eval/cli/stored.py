@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from hero_eval.cli.blocks import Line, Page, remarks
 from hero_eval.cli.inputs import Data
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show, show_json
-from hero_eval.errors import wrong
+from hero_eval.errors import unsupported, wrong
 from hero_eval.findings import name_some
 from hero_eval.name_lists import names, split
 from hero_eval.targets.moderation_groups import GroupedModeration
@@ -38,7 +39,7 @@ def estimate(
     **extra: Any,
 ) -> None:
     """Ask the store, record, show, let the gate decide. A number that could not be recorded is shown all the same."""
-    from hero_eval.cli.actions import enforce, refuse_for_all_methods
+    from hero_eval.cli.actions import UNKNOWN_BY_ALL, enforce, refuse_for_all_methods, tells_something
     from hero_eval.store.estimates import looks_before, looks_finding, save
 
     problems = how.problems()
@@ -55,6 +56,8 @@ def estimate(
         raise
     show_recorded(recorded, as_json=as_json, saved=not stored.no_save, gate=gate, gate_on=gate_on, looked=told)
     enforce(gate, _numbers(recorded.result, gate_on))
+    if isinstance(recorded.result, hero.Comparison) and not tells_something(recorded.result):
+        raise unsupported("E209", UNKNOWN_BY_ALL)
 
 
 _KEPT = (
@@ -134,10 +137,13 @@ def show_recorded(
     tail: Page = [*remarks([looked] if looked is not None else [])]
     tail.append(Line(f"History: {past} (store version {recorded.store_version})."))
     if recorded.undated:
+        several = len(recorded.undated) > 1
+        it, was = ("they count", "they were") if several else ("it counts", "it was")
+        which = "NAME" if several else shlex.quote(recorded.undated[0])
         tail.append(
             Line(
-                f"No date is known of {name_some(list(recorded.undated))}: they count as of the day on which they were "
-                "added. Say it: hero add --round NAME --date DATE"
+                f"No date is known of {name_some(list(recorded.undated))}: {it} as of the day on which {was} added. "
+                f"Say it: hero add --round {which} --date DATE"
             )
         )
     if recorded.unbound:

@@ -42,7 +42,7 @@ class CountSource(Protocol):
 
     @property
     def label_kind(self) -> str | None:
-        """What the caller said that labels are; "answer" where they can be nothing else."""
+        """What the caller said that labels are."""
         ...
 
     @property
@@ -50,6 +50,15 @@ class CountSource(Protocol):
 
     @property
     def positive(self) -> str | None: ...
+
+    @property
+    def idle(self) -> frozenset[tuple[str, str]]:
+        """Options that had no effect, see `AnyRound.idle`."""
+        ...
+
+    def labels_by_answer(self) -> Floats:
+        """(J, L) how often each labeler gave each answer, known without a count of items."""
+        ...
 
     @property
     def stays(self) -> bool:

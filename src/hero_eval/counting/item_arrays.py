@@ -127,9 +127,10 @@ class MemorySource:
         self.values = one.values
         self.answers = one.answer_values if one.has_scores else None
         self.scored = one.has_scores
-        self.label_kind = one._contents.label_kind
         self.classes = one.classes_given
         self.positive = one.positive
+        self.idle = one.idle
+        self.label_kind = one.kind_given
         self._counted: dict[tuple[Names, Names | None], ItemArrays] = {}
 
     def _arrays(self, covariates: Names, labelers: Names | None) -> ItemArrays:
@@ -146,6 +147,9 @@ class MemorySource:
 
     def gold_values(self) -> Names:
         return self._round.gold_values
+
+    def labels_by_answer(self) -> Floats:
+        return self._round.labels_by_answer()
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         return self._arrays(covariates, labelers).tally

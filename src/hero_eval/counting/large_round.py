@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hero_eval.counting.score_pool import ScorePart
     from hero_eval.io.score_bins import ScoreCuts
 
+SAVED_COUNTS = "saved counts"
+"""The engine of a round whose patterns were counted before."""
 MANY_PATTERNS = 20
 """Rounds with at least so many answer patterns have the same number of items of each only if they are the same."""
 
@@ -51,6 +53,8 @@ class LargeRound(AnyRound):
         self.values = source.values
         self.classes_given = source.classes
         self.positive = source.positive
+        self.idle = source.idle
+        self.kind_given = source.label_kind
         self._default = covariates
         self._remarks: tuple[Finding, ...] = ()
 
@@ -72,8 +76,8 @@ class LargeRound(AnyRound):
 
     @property
     def label_kind(self) -> str | None:
-        """What the caller said that labels are."""
-        return self.source.label_kind
+        """What the caller said that labels are, or what they must be: counts that were saved know answers alone."""
+        return "answer" if self.engine == SAVED_COUNTS else self.kind_given
 
     def as_scores(self) -> LargeRound:
         """The round with its labels read as scores, which other rounds showed them to be."""
@@ -116,10 +120,8 @@ class LargeRound(AnyRound):
         numbers = as_numbers(self.values)
         if np.isnan(numbers).any():
             return None
-        tally = self.tally()
-        theirs = np.array([name in wanted for name in tally.labelers], np.bool_)[tally.cells // tally.n_answers]
-        times = np.repeat(tally.items, np.diff(tally.ends))[theirs]
-        return facts_of(numbers[tally.cells[theirs] % tally.n_answers], times, above, below)
+        times = self.labels_by_answer()[[name in wanted for name in self.labelers]].sum(axis=0)
+        return facts_of(numbers[times > 0], times[times > 0], above, below)
 
     def _on(self, source: CountSource) -> LargeRound:
         """The round on another source of its own counts."""
@@ -158,6 +160,9 @@ class LargeRound(AnyRound):
         if self.source.stays:
             self._refuse("its labels counted by labeler")
         return np.rint(self.tally().labels_of()).astype(np.int64)
+
+    def labels_by_answer(self) -> NDArray[np.float64]:
+        return self.source.labels_by_answer()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -288,6 +293,7 @@ class HiddenGold:
         self.label_kind = source.label_kind
         self.classes = source.classes
         self.positive = source.positive
+        self.idle = source.idle
         self._hidden: dict[tuple[Names, Names | None], tuple[Tally, Ints]] = {}
 
     @property
@@ -310,6 +316,9 @@ class HiddenGold:
     def totals(self) -> tuple[int, int, int]:
         n_items, n_labels, _ = self._source.totals()
         return n_items, n_labels, 0
+
+    def labels_by_answer(self) -> Floats:
+        return self._source.labels_by_answer()
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         return self._blind(covariates, labelers)[0]

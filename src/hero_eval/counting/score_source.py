@@ -87,6 +87,7 @@ class ScoredSource:
 
     scored = True
     is_cut = False
+    idle: frozenset[tuple[str, str]] = frozenset()
 
     def __init__(self, sql: SqlTables, first: ScoreLook) -> None:
         self.session: Session = sql.session
@@ -113,6 +114,9 @@ class ScoredSource:
 
     def gold_values(self) -> Names:
         return seen_in_gold(self.first)
+
+    def labels_by_answer(self) -> Floats:
+        return self._own[0].labels_by_answer()
 
     @cached_property
     def _whole(self) -> BinnedSource:

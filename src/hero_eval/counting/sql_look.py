@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding
 from hero_eval.io.answers import Answers, agree_on_answers, answer_notes, misspelled
 from hero_eval.io.arrays import Coded, encode_answers, encode_ids, set_aside
+from hero_eval.io.idle import Idle, idle_answers, idle_gold, idle_note
 from hero_eval.io.scores import as_numbers, find_scores, unmet_answers
 from hero_eval.io.strays import blank_answers
+from hero_eval.model.patterns import Floats, sum_by
 
 FIRST_ROWS = 10_000
 MANY_NUMBERS = 100
@@ -42,9 +44,13 @@ class Look:
     n_empty: int
     golds: Any
     """The distinct gold values as they stand, with their `code`; None without gold."""
+    given: Floats | None = None
+    """(J, L) how often each labeler gave each answer; None where they are bins of scores."""
     n_aside: int = 0
     """How many of the empty ones hold an answer that was to count as not given."""
     notes: tuple[Finding, ...] = ()
+    idle: Idle = frozenset()
+    """Options that had no effect."""
     bins: Names | None = None
     """What labels say, where they are scores that were cut into bins."""
 
@@ -103,7 +109,10 @@ def look_at(sql: SqlTables) -> Look | ScoreLook:
     if problems:
         raise InputError(problems)
     notes = answer_notes(answers, spoken, known, times, gold.times, blanks)
-    return _look(seen, people, spoken, answers, usable, golds, notes)
+    idle = idle_answers(options, (spoken, known)) | idle_gold(options, known is not None)
+    remark = None if options.lenient else idle_note(idle)
+    notes = notes if remark is None else (*notes, remark)
+    return replace(_look(seen, people, spoken, answers, usable, golds), notes=notes, idle=idle)
 
 
 def _first_numbers(sql: SqlTables) -> set[float]:
@@ -126,22 +135,21 @@ def _look_at_gold(sql: SqlTables, keep: frozenset[str]) -> GoldSeen:
     return GoldSeen(seen, encode_answers(seen["gold"], keep, sql.options.missing))
 
 
-def _look(
-    seen: Any, people: Coded, spoken: Coded, answers: Answers, usable: Any, golds: Any, notes: tuple[Finding, ...]
-) -> Look:
+def _look(seen: Any, people: Coded, spoken: Coded, answers: Answers, usable: Any, golds: Any) -> Look:
     active = np.unique(people.codes[usable])
     rank = np.full(len(people.texts) + 1, -1, np.int64)
     rank[active] = np.arange(len(active))
     cell = rank[people.codes] * len(answers.values) + answers.of_label(spoken.codes)
     texts = people.list_texts()
     times = floats(seen["n"])
+    shape = len(active), len(answers.values)
     return Look(
         labelers=tuple(texts[code] for code in active),
         answers=answers,
         said=seen.select(["labeler", "label"]).append_column("cell", [cell]).filter(usable),
         n_rows=int(times.sum()),
         n_empty=int(times[spoken.codes < 0].sum()),
+        given=sum_by(cell[usable], times[usable], shape[0] * shape[1]).reshape(shape),
         golds=golds,
         n_aside=int(sum(times[rows].sum() for rows in spoken.aside.values())),
-        notes=notes,
     )

@@ -77,10 +77,6 @@ class SqlSource:
         return self.look.bins
 
     @property
-    def label_kind(self) -> str | None:
-        return self.options.label_kind
-
-    @property
     def classes(self) -> Names | None:
         return self.look.answers.classes
 
@@ -90,6 +86,17 @@ class SqlSource:
 
     def gold_values(self) -> Names:
         return seen_in_gold(self.look)
+
+    @property
+    def label_kind(self) -> str | None:
+        return self.options.label_kind
+
+    @property
+    def idle(self) -> frozenset[tuple[str, str]]:
+        return self.look.idle
+
+    def labels_by_answer(self) -> Floats:
+        return self.tally().labels_by_answer() if self.look.given is None else self.look.given
 
     def column_names(self) -> Names:
         return self._sql.column_names()

@@ -56,8 +56,14 @@ class Tally:
 
     def labels_of(self) -> Floats:
         """(J,) how many labels each labeler gave."""
+        out: Floats = self.labels_by_answer().sum(axis=1)
+        return out
+
+    def labels_by_answer(self) -> Floats:
+        """(J, L) how often each labeler gave each answer."""
         times = np.repeat(self.items, np.diff(self.ends))
-        return sum_by(self.cells // self.n_answers, times, len(self.labelers))
+        shape = len(self.labelers), self.n_answers
+        return sum_by(self.cells, times, shape[0] * shape[1]).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,7 +130,8 @@ class SavedSource:
     stays = False
     scored = False
     answers = None
-    label_kind = "answer"
+    label_kind: str | None = None
+    idle: frozenset[tuple[str, str]] = frozenset()  # no such option is taken for counts
 
     def totals(self) -> tuple[int, int, int]:
         whole = self.tally()
@@ -152,6 +153,9 @@ class SavedSource:
 
     def gold_values(self) -> Names:
         return tuple(self.values[place] for place in np.unique(self._tally.gold[self._tally.gold >= 0]))
+
+    def labels_by_answer(self) -> Floats:
+        return self._tally.labels_by_answer()
 
     def tally(self, covariates: Names = (), labelers: Names | None = None) -> Tally:
         del labelers  # only a current round is counted anew for some of its labelers

@@ -104,10 +104,12 @@ class Analysis:
         floor = edge_floor(float(contrast @ fit.inside), bounds, behind) if fit.on_edge or unmoved else 0.0
         kind, remark = interval_kind(question, [fit], [current], linear=learned is None, beside=beside)
         curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
+        # That no gold is of a class tells how rare it is only if gold went to items at random.
+        unseen = () if any(one.code == "F112" for one in found) else ("F307",)
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
-            found = unique(settled(found, ("F304", "F307")))
+            found = unique(settled(found, ("F304", *unseen)))
         elif curve is not None and kind == "influence" and bounds_unseen([fit]):
-            found = unique(settled(found, ("F307",)))
+            found = unique(settled(found, unseen))
         made = self.finish(
             target,
             what,

@@ -15,20 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hero_eval.counting.count import count, stays
+from hero_eval.counting.count import stays
 from hero_eval.estimation.gold_sampling import routing_findings, used_probabilities
 from hero_eval.estimation.own_gold import disagreement, disagreement_finding
 from hero_eval.estimation.question import Current, Question
-from hero_eval.findings import Finding, name_some, unique
+from hero_eval.estimation.transported import PastMisfits, cluster_codes, transport_finding, transport_test
+from hero_eval.findings import Finding, unique
 from hero_eval.labelers.fitting import not_converged
 from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
 from hero_eval.methods.current_rate import carry
 from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.result import Fit
-from hero_eval.model.joint import Joint, fit_joint, stack
-from hero_eval.model.patterns import Floats, Ints, Patterns
-from hero_eval.model.row_scores import can_test
-from hero_eval.model.score_tests import Transport, check_transport
+from hero_eval.model.patterns import Floats
 from hero_eval.model.split_half import typical_labels
 from hero_eval.model.threads import one_blas_thread
 
@@ -46,15 +44,14 @@ MATERIAL_LABELS = 0.8
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
 ROUNDS_THAT_TELL = 3
 """Past rounds with gold from which on the distance between rounds is known, if roughly."""
-_LEAST_ITEMS = 20
 
 
 @one_blas_thread()
 def diagnose(question: Question) -> tuple[tuple[Finding, ...], ...]:
     """For each current round everything to be said of its fit, each remark once."""
-    about_history = _history_findings(question)
+    about_history, past = _history_findings(question), PastMisfits(question)
     return tuple(
-        unique(_add_diagnostics(question, fit, current, _fit_findings(question, fit, current), about_history))
+        unique(_add_diagnostics(past, fit, current, _fit_findings(question, fit, current), about_history))
         for fit, current in zip(question.fits, question.currents, strict=True)
     )
 
@@ -92,9 +89,10 @@ def _rests_on_history(question: Question) -> bool:
 
 
 def _add_diagnostics(
-    question: Question, fit: Fit, current: Current, found: Sequence[Finding], about_history: Sequence[Finding]
+    past: PastMisfits, fit: Fit, current: Current, found: Sequence[Finding], about_history: Sequence[Finding]
 ) -> list[Finding]:
     """The findings of one fit with those of the tests, where the method rests on gold."""
+    question = past.question
     found = [*found, *_own_gold_findings(question, fit, current)]
     reliability = question.reliability
     if current.own is not None and not question.method.by_design and not stays(question.rounds):
@@ -108,7 +106,7 @@ def _add_diagnostics(
     found = _with_refusal(question, fit, current, reliability, found)
     moved = transport_test(question, current)
     if moved is not None and moved.p_value < ALARM:
-        found.append(_transport_finding(question, fit, moved, reliability))
+        found.append(transport_finding(past, fit, current, moved))
     return found
 
 
@@ -173,7 +171,7 @@ def _shift_by_halves(current: Current, reliability: Reliability) -> Floats:
 def _with_dependence(question: Question, fit: Fit, reliability: Reliability, found: Sequence[Finding]) -> list[Finding]:
     """HERO-3's own remark gets the statistic; a method that takes labelers as independent gets a warning."""
     own = current_clusters(question, reliability)
-    clusters = _codes(question.history_clusters if own is None else own)
+    clusters = cluster_codes(question.history_clusters if own is None else own)
     tested = reliability.dependence if clusters is None else reliability.dependence_by(clusters)
     if tested is None:
         return list(found)
@@ -196,97 +194,6 @@ def _with_dependence(question: Question, fit: Fit, reliability: Reliability, fou
 def current_clusters(question: Question, reliability: Reliability) -> NDArray[np.object_] | None:
     """The clusters of the current round that these reliabilities are of, if they are of one."""
     return next((here.clusters for here in question.currents if here.own is reliability), None)
-
-
-# ------------------------------------------------------------------------------------------ transported reliability
-
-
-def transport_test(question: Question, current: Current) -> Transport | None:
-    """The gold-free test on the labelers that history knows; None where there is nothing to test."""
-    reliability = question.reliability
-    assert reliability is not None
-    history, learned = reliability.counted.patterns, reliability.fit
-    known, kept = _known_part(question, current, reliability)
-    if known is None or known.n_items < _LEAST_ITEMS or not can_test(history, learned.latent):
-        return None
-    carried = carry(known, learned)
-    if not carried.root.converged or not can_test(known, learned.latent):
-        return None
-    blind = replace(known, gold=np.full_like(known.gold, -1))
-    start = Joint(learned.latent, np.maximum(carried.root.rates, 1e-6))
-    options = replace(reliability.options, tolerance=1e-8, step_tolerance=None, max_steps=500, accelerate=True)
-    fitted, _ = fit_joint(stack(history, blind, learned.latent), start, options)
-    here = None if current.clusters is None else _codes(current.clusters[kept])
-    clusters = _codes(question.history_clusters), here
-    return check_transport(
-        history,
-        blind,
-        fitted,
-        Joint(learned.latent, carried.root.rates),
-        reliability.drawn,
-        learned.clip,
-        clusters,
-    )
-
-
-def _known_part(
-    question: Question, current: Current, reliability: Reliability
-) -> tuple[Patterns | None, NDArray[np.bool_] | None]:
-    """The current labels of labelers that history knows, and the items that have any, where items are told apart."""
-    if not question.method.evidence.every_labeler:
-        return current.evidence.current, current.kept
-    if not set(current.round.labelers) & set(reliability.labelers):
-        return None, current.kept
-    counted = count([current.round], reliability.labelers, question.classes)
-    return (counted.patterns if counted.n_items else None), counted.kept
-
-
-def _transport_finding(question: Question, fit: Fit, moved: Transport, reliability: Reliability) -> Finding:
-    parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
-    least = min(parts, key=lambda name: parts[name].p_value)
-    bound = -float(special.ndtri(ALARM / 2 / len(moved.z)))
-    names = [reliability.labelers[j] for j in np.flatnonzero(np.abs(moved.z) > bound)]
-    implied = np.clip(moved.implied[np.isfinite(moved.implied)], 0.0, 1.0)
-    seen, expected = moved.agreement
-    said = {
-        "common": "labelers together have become better or worse at telling the classes apart",
-        "rates": "each labeler alone implies a rate, and these lie further apart than chance allows"
-        + _implied_span(question, implied),
-        "skills": "some labelers agree with the others more, or less, than they did",
-    }[least]
-    drift = None if fit.between is None else fit.between.drift
-    allowed = drift is not None and drift.is_present and question.options.interval not in ("bootstrap", "paper")
-    action = "Have an expert answer some items of the current round: they show the drift."
-    done = "the interval does not allow for it"
-    if drift is not None and allowed:
-        done = f"the interval allows for {'the drift that past rounds show' if drift.known else 'a usual drift'}"
-    message = (
-        f"history's reliabilities do not fit the current labels ({p_text(moved.p_value)}): {said}"
-        f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
-        f"{expected:.0%} expected; {done}"
-    )
-    data = {
-        "p_value": moved.p_value,
-        **{f"{name}_statistic": one.statistic for name, one in parts.items()},
-        **{f"{name}_p_value": one.p_value for name, one in parts.items()},
-        "labelers": names,
-        "agreement": seen,
-        "agreement_expected": expected,
-        "implied": {"class": question.classes[-1], "low": float(implied.min()), "high": float(implied.max())}
-        if len(implied)
-        else None,
-    }
-    if any(moved.sampled):
-        data["rows_sampled"] = dict(zip(("history", "current"), moved.sampled, strict=True))
-    return Finding("F205", message, data, action if fit.between is not None else "", doubts=not allowed)
-
-
-def _implied_span(question: Question, implied: Floats) -> str:
-    """The lowest and the highest rate that labelers imply, and of which class; of a part of the items they would stand
-    beside a number on another scale, so nothing is said."""
-    if len(implied) < 2 or len(question.currents) > 1:
-        return ""
-    return f" ({implied.min():.2f} to {implied.max():.2f} of {question.classes[-1]!r})"
 
 
 # ------------------------------------------------------------------------------------------ refusal
@@ -370,11 +277,3 @@ def gold_needed(level: float, n_items: int) -> int:
     """Items with gold that alone give a rate to within `HALF_WIDTH`, whatever it is; no more than there are."""
     z = -float(special.ndtri((1.0 - level) / 2))
     return min(math.ceil(0.25 * (z / HALF_WIDTH) ** 2), n_items)
-
-
-def _codes(names: NDArray[np.object_] | None) -> Ints | None:
-    """Clusters as numbers."""
-    if names is None:
-        return None
-    codes: Ints = np.unique(names.astype(str), return_inverse=True)[1].astype(np.int64)
-    return codes

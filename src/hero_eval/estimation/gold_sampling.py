@@ -17,6 +17,9 @@ from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.round import Round
 
 MOST_COLUMNS = 50
+MOST_ANSWERS = 10
+"""Answers that are looked at one by one."""
+_ROUNDING = 1e-9
 
 
 def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = True) -> list[Finding]:
@@ -43,6 +46,8 @@ def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = Tr
 
 def routing_findings(question: Question, rounds: Sequence[Round], where: str = "history") -> list[Finding]:
     z = routing_z(rounds)
+    beyond = [abs(z.pop(name)) for name in [name for name in z if name.startswith(AT_EQUAL_DISPUTE)]]
+    by_answers = bool(beyond) and max(beyond) > -float(special.ndtri(ALARM / 2 / len(beyond)))
     if not z:
         return []
     bound = -float(special.ndtri(ALARM / 2 / len(z)))
@@ -51,11 +56,17 @@ def routing_findings(question: Question, rounds: Sequence[Round], where: str = "
         return []
     largest = abs(z[names[0]])
     p_value = min(1.0, 2 * float(special.ndtr(-largest)) * len(z))
-    by_labels = all(name in LABEL_COLUMNS for name in names)
+    by_labels = not any(one.has_column(name) for name in names for one in rounds)
     given = any(one.has_column("gold_probability") for one in rounds)
-    allowed, action = by_labels and not question.method.by_gold_rows and not question.method.by_design, ""
+    reads_labels = by_labels and not question.method.by_gold_rows and not question.method.by_design
+    allowed, action = reads_labels and not by_answers, ""
     if allowed:
         so = f"{question.method.name} sees these labels and allows for it, as far as labelers err independently"
+    elif reads_labels and not given:
+        so = (
+            f"if it went by these labels, {question.method.name} allows for it; if by what the expert saw in the "
+            "items, it does not, and nobody can tell from the labels"
+        )
     elif given:
         so, action = "which the column gold_probability does not say", "Correct the column `gold_probability`."
     else:
@@ -69,6 +80,8 @@ def routing_findings(question: Question, rounds: Sequence[Round], where: str = "
 
 
 LABEL_COLUMNS = ("the answers", "disagreement of the labels", "number of labels")
+AT_EQUAL_DISPUTE = "at equal disagreement, "
+"""Gold for disputed items goes by the labels. Gold for items of one answer may have gone by what the expert saw."""
 
 
 def routing_z(rounds: Sequence[Round]) -> dict[str, float]:
@@ -90,19 +103,38 @@ def _scores_of(one: Round) -> tuple[tuple[str, ...], Floats, Floats]:
     if is_large([one]):
         tally = tally_of(one)
         row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-        looks = _label_columns(row, tally.cells % tally.n_answers, tally.n_rows, tally.n_answers)
+        values = tally.values if tally.answers is None else tally.answers[:2]
+        names, looks = _label_columns(row, tally.cells % tally.n_answers, tally.n_rows, values, tally.items)
         share = np.full(tally.n_rows, one.n_gold / one.n_items)
-        return LABEL_COLUMNS, *routing_scores(tally.gold >= 0, share, looks, tally.items)
-    names = one.numeric_columns()[:MOST_COLUMNS]
-    looks = _label_columns(one.label_item, one.label_answer, one.n_items, len(one.answer_values))
-    columns = np.column_stack([*(one.covariate(name) for name in names), looks])
+        return names, *routing_scores(tally.gold >= 0, share, looks, tally.items)
+    numeric = one.numeric_columns()[:MOST_COLUMNS]
+    values = one.answer_values if one.label_score is None else one.answer_values[:2]
+    names, looks = _label_columns(one.label_item, one.label_answer, one.n_items, values, np.ones(one.n_items))
+    columns = np.column_stack([*(one.covariate(name) for name in numeric), looks])
     known, given = one.gold >= 0, one.gold_probability()
     expected = np.full(one.n_items, known.mean()) if given is None else given
-    return (*names, *LABEL_COLUMNS), *routing_scores(known, expected, columns)
+    return (*numeric, *names), *routing_scores(known, expected, columns)
 
 
-def _label_columns(item: Ints, answer: Ints, n_items: int, n_values: int) -> Floats:
-    """(n, 3): mean place of the answers among the values, share of labels off the commonest answer, how many."""
+def _label_columns(
+    item: Ints, answer: Ints, n_items: int, values: Sequence[str], times: Floats
+) -> tuple[tuple[str, ...], Floats]:
+    """Names and columns (n, d) of what the labels look like, items counting `times` (n,).
+
+    Mean place of the answers among the values, share of labels off the commonest answer, how many labels; of three and
+    more answers the share of each; then the same of the answers beyond what disagreement tells of them.
+    """
+    n_values = max(len(values), int(answer.max(initial=0)) + 1)
     given = np.bincount(item * n_values + answer, minlength=n_items * n_values).reshape(n_items, n_values)
     labels = given.sum(axis=1)
-    return np.column_stack([given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels, labels])
+    place, dispute = given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels
+    several = 2 < len(values) <= MOST_ANSWERS
+    shares = given / labels[:, None] if several else np.zeros((n_items, 0))
+    names = tuple(f"answers {value!r}" for value in values) if several else ()
+    by_answer = np.column_stack([place, shares])
+    design = np.column_stack([np.ones(n_items), dispute, dispute**2, labels])
+    root = np.sqrt(times)[:, None]
+    beyond = by_answer - design @ np.linalg.lstsq(design * root, by_answer * root, rcond=None)[0]
+    beyond[np.abs(beyond) < _ROUNDING] = 0.0
+    apart = tuple(f"{AT_EQUAL_DISPUTE}{name}" for name in (LABEL_COLUMNS[0], *names))
+    return (*LABEL_COLUMNS, *names, *apart), np.column_stack([place, dispute, labels, shares, beyond])

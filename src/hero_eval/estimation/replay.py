@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hero_eval.counting.count import is_large, tally_of
-from hero_eval.errors import HeroError
+from hero_eval.errors import HeroError, unsupported
 from hero_eval.estimate import Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import standard_quantile
@@ -22,6 +22,7 @@ from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import is_lack, require
 from hero_eval.estimation.shared_fits import SharedFits, play_order
+from hero_eval.findings import name_some
 from hero_eval.influence import Influence
 from hero_eval.methods.registry import all_methods
 from hero_eval.methods.result import Fit
@@ -206,6 +207,8 @@ def replay(
                     plays += _history_means(others, classes, quantities, seen, names[position], options.level)
                     continue
                 analysis = _analyzed(gathered, options_of(name, options))
+                if len(analysis.question.classes) != len(classes):
+                    raise unsupported("E305", f"without its own gold a class of {name_some(list(classes))} is unknown")
                 if shared is not None:
                     analysis = shared.analysis(analysis, [order])
                 estimates, moved = _one(analysis, quantities, seen)

@@ -77,7 +77,7 @@ def _not_there(path: Path) -> Problem:
     parent = next((folder for folder in path.absolute().parents if folder.is_dir()), Path("/"))
     holds = sorted(entry.name for entry in parent.iterdir() if not entry.name.startswith("."))
     wanted = path.absolute().relative_to(parent).parts[0]
-    near = nearest(wanted, holds)
+    near = next((name for name in holds if _stem(Path(name)) == wanted), None) or nearest(wanted, holds)
     hint = f" Did you mean {near!r}?" if near is not None else ""
     return Problem("E101", f"{path} does not exist. {parent} holds: {listed(holds) or 'nothing'}.{hint}")
 

@@ -32,8 +32,8 @@ def idle_gold(options: ReadOptions, found: bool) -> Idle:
 
 
 def idle_of(rounds: Sequence[AnyRound]) -> Idle:
-    """What had no effect on any of these rounds; those that an engine counted do not tell."""
-    if not rounds or not all(one.holds_items for one in rounds):
+    """What had no effect on any of these rounds."""
+    if not rounds:
         return frozenset()
     return frozenset.intersection(*(one.idle for one in rounds))
 

@@ -9,6 +9,7 @@ Shapes: P patterns, J labelers, L answers, S states (one for each of K classes),
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,16 +23,21 @@ from hero_eval.model.latent import Latent, answer_log_likelihood, normalize_log_
 from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.model.row_scores import Scored, draw_rows, score_rows, solve_flat
 
+_TESTS = {"common": 2.0, "rates": 4.0, "skills": 4.0}
+"""Of transport, and by how much each one's p-value counts: drift is mostly common to all labelers, so that test has
+half of the level, the others a quarter each."""
 _NULL = 1e-9
 """Of a variance: rounding alone leaves as much. Doubled, nothing changes (reasoned)."""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A statistic and how often chance alone would reach it."""
+    """A statistic and how often chance alone would reach it; its degrees of freedom, and its mean by chance alone."""
 
     statistic: float
     p_value: float
+    df: float = 1.0
+    mean: float = 1.0
 
 
 # ------------------------------------------------------------------------------------------ labelers who err together
@@ -162,8 +168,8 @@ def check_transport(
     shift, shift_variance = along(towards.reshape(len(towards), -1))
     rates = _scatter(shift, shift_variance)
     skills = _scatter(*along(better.sum(axis=2)))
-    # drift is mostly common to all labelers: that test has half of the level, the others a quarter each
-    p_value = min(1.0, 2.0 * common.p_value, 4.0 * rates.p_value, 4.0 * skills.p_value)
+    tests = {"common": common, "rates": rates, "skills": skills}
+    p_value = min(1.0, *(share * tests[name].p_value for name, share in _TESTS.items()))
     deviation = np.sqrt(np.maximum(np.diag(shift_variance), 0.0)).reshape(towards.shape[1:])  # 0 but for rounding
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(deviation > _NULL, shift.reshape(deviation.shape) / deviation, 0.0)
@@ -171,6 +177,23 @@ def check_transport(
     return Transport(
         common, rates, skills, p_value, largest, implied_rates(current, carried), _agreement(current, carried), sampled
     )
+
+
+def beyond_past(now: Transport, past: Sequence[Transport]) -> float:
+    """How often a round would misfit so much more than past ones misfit each other, had it drifted just as they did.
+
+    Drift that is normal stretches the chi-squares of all rounds alike, so that their ratio has an F distribution. Past
+    rounds that fit each other better than chance makes them say no more than those that fit.
+    """
+    if not past:
+        return 0.0
+    p_value = 1.0
+    for name, share in _TESTS.items():
+        mine, theirs = getattr(now, name), [getattr(one, name) for one in past]
+        usual = max(float(np.mean([one.statistic / one.mean for one in theirs])), 1.0)
+        ratio = mine.statistic / mine.mean / usual
+        p_value = min(p_value, share * float(special.fdtrc(mine.df, sum(one.df for one in theirs), ratio)))
+    return p_value
 
 
 def _off_zero(rates: Floats, clip: float) -> Floats:
@@ -215,7 +238,8 @@ def _chi_square(score: Floats, variance: Floats) -> Tested:
     if not use.any():
         return Tested(0.0, 1.0)
     statistic = float(((vectors.T @ score)[use] ** 2 / values[use]).sum())
-    return Tested(statistic, float(special.chdtrc(int(use.sum()), statistic)))
+    df = float(use.sum())
+    return Tested(statistic, float(special.chdtrc(df, statistic)), df, df)
 
 
 def _scatter(score: Floats, variance: Floats) -> Tested:
@@ -227,7 +251,8 @@ def _scatter(score: Floats, variance: Floats) -> Tested:
     correlation = variance[np.ix_(use, use)] / np.outer(deviation, deviation)
     size, squares = float(use.sum()), float((correlation**2).sum())
     statistic = float(((score[use] / deviation) ** 2).sum())
-    return Tested(statistic, float(special.chdtrc(size**2 / squares, statistic * size / squares)))
+    df = size**2 / squares
+    return Tested(statistic, float(special.chdtrc(df, statistic * size / squares)), df, size)
 
 
 def implied_rates(current: Patterns, carried: Joint) -> Floats:

@@ -176,7 +176,8 @@ def _count(sides: Sequence[Round]) -> str:
 def _nothing(difference: Estimate, a: Round, b: Round) -> Estimate:
     """A round compared with itself: no draw of items or labels could make the two differ. Its items count once."""
     message = f"{a.name!r} and {b.name!r} hold the same items, labels and gold: a round does not differ from itself"
-    remark = Finding("F113", message, {"round": a.name, "same_as": b.name})
+    action = "Name two rounds that differ, each once; a gate that looks at one round twice says nothing of a model."
+    remark = Finding("F113", message, {"round": a.name, "same_as": b.name}, action, doubts=True)
     return replace(
         difference,
         value=0.0,
