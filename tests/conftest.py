@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,16 @@ def pair() -> Pair:
 def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site, built once for all who look at it."""
     return build_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _command_is_built_once() -> Iterator[None]:
+    """Typer builds all commands anew for each call in this process, which takes longer than most of them."""
+    from typer.main import get_command
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("typer.testing._get_command", lru_cache(maxsize=None)(get_command))
+        yield
 
 
 @pytest.fixture(autouse=True)
