@@ -12,20 +12,27 @@ from typing import Any
 from xdist.scheduler import LoadScopeScheduling
 
 LONGEST = (
-    "test_targets",
-    "site",
-    "test_web_browser",
-    "test_intervals",
-    "test_hero3",
-    "test_real_rounds",
     "test_docs",
+    "site",
+    "test_targets",
+    "test_store_safety",
+    "test_gold_browser",
+    "test_web_browser",
     "test_web",
-    "test_store_cli",
-    "test_engines",
-    "spark",
+    "test_cli",
     "test_web_attacks",
-    "test_invariance",
-    "test_own_gold",
+    "test_intervals",
+    "test_store",
+    "test_public",
+    "test_hero3",
+    "test_drift",
+    "test_bounds",
+    "test_real_rounds",
+    "spark",
+    "test_store_cli",
+    "test_web_api",
+    "test_ranking",
+    "test_engines",
 )
 """Groups of most processor seconds. One that is started last keeps one process busy while the others have nothing."""
 
