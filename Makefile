@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/.ready-demo
 TEST_PROCESSES ?= auto
-# Whole groups to each process, in the order of tests/conftest.py: what is dear to make is made once.
-SPREAD = -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder
+# tests/dealing.py gives whole groups to each process: what is dear to make is made once.
+SPREAD = -n $(TEST_PROCESSES) --dist loadscope
 # Tests start hundreds of processes: none should compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
-from make_rounds import Pair, draw_pair
-from random_examples import PROFILE
+from dealing import group_of, is_spark, make_scheduler, turn_of
 from site_builder import build_site
 
-settings.load_profile(PROFILE)
+if TYPE_CHECKING:
+    from make_rounds import Pair
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Random examples as the profile says. Who only deals tests out plays none, and the others wait until it is up."""
+    if not config.getoption("numprocesses", None):
+        from hypothesis import settings
+        from random_examples import PROFILE
+
+        settings.load_profile(PROFILE)
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded stays until the end: looking through it again for what could be freed took a twentieth of a run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def pair() -> Pair:
     """A current round and its history with good labelers, gold and a covariate x."""
+    from make_rounds import draw_pair  # here, since who only deals tests out need not load the package
+
     return draw_pair(1)
 
 
@@ -26,33 +46,39 @@ def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_site(tmp_path_factory.mktemp("site"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _command_is_built_once() -> Iterator[None]:
+    """Typer builds all commands anew for each call in this process, which takes longer than most of them."""
+    from typer.main import get_command
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("typer.testing._get_command", lru_cache(maxsize=None)(get_command))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _whole_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands write each problem in one line, so that tests can look for words that would be parted by a fold."""
     monkeypatch.setattr("hero_eval.cli.exit_codes.error_width", lambda: 10**6)
 
 
-@pytest.hookimpl(tryfirst=True)  # groups are read after it
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what starts Spark; in a parallel run deal groups out whole, those with most long tests first."""
+    """Mark what starts Spark; in a parallel run the groups that take longest come first."""
     for item in items:
-        if "[spark" in item.name or "-spark" in item.name:
+        if is_spark(item.name):
             item.add_marker(pytest.mark.spark)
     if not hasattr(config, "workerinput"):
         return
-    groups = {item: _group_of(item) for item in items}
+    groups = {item: group_of(item.nodeid) for item in items}
     long = Counter(group for item, group in groups.items() if _is_long(item))
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: (-long[groups[item]], groups[item]))
-
-
-def _group_of(item: pytest.Item) -> str:
-    """What one process runs whole, since its tests share what is dear to make: a JVM, the site, what a file makes."""
-    if item.get_closest_marker("spark"):
-        return "spark"
-    return "site" if "built_site" in item.fixturenames else item.path.stem
+    items.sort(key=lambda item: (turn_of(groups[item]), -long[groups[item]], groups[item]))
 
 
 def _is_long(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) for name in ("slow", "simulation", "browser", "spark"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Whole groups to each process."""
+    return make_scheduler(config, log)

@@ -50,8 +50,8 @@ def when_there(client: httpx.Client, path: str, how: str = "GET", **asked: Any) 
     while (answer := client.request(how, path, **asked)).status_code == 202 or _is_unasked(answer):
         assert time.monotonic() < end, answer.json()
         if _is_unasked(answer):
-            client.post(path, **asked)
-        time.sleep(0.1)
+            answer = client.post(path, **asked)
+        _until_over(client, [answer.json()["id"]] if answer.status_code == 202 else [], end)
     return answer
 
 
@@ -59,8 +59,20 @@ def _is_unasked(answer: httpx.Response) -> bool:
     return answer.status_code == 404 and answer.json()["code"] == "E515"
 
 
+def _until_over(client: httpx.Client, jobs: list[str], end: float) -> None:
+    """As the page's own script waits: whole pages, asked for again and again, would take more time than the work."""
+    time.sleep(0.02)
+    for id in jobs:
+        while (told := client.get("/api/v1/job", params={"id": id})).status_code == 200:
+            if told.json()["state"] in ("done", "failed"):
+                break
+            assert time.monotonic() < end, told.json()
+            time.sleep(0.1)
+
+
 START = re.compile(r'<form method="post" action="([^"]+)" class="start"')
 FORM_TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
+JOB = re.compile(r'data-job="([^"]+)"')
 
 
 def page_when_there(client: httpx.Client, path: str) -> str:
@@ -70,7 +82,7 @@ def page_when_there(client: httpx.Client, path: str) -> str:
         assert time.monotonic() < end, text
         for action in START.findall(text):
             client.post(unescape(action), data={"form_token": FORM_TOKEN.findall(text)[0]})
-        time.sleep(0.1)
+        _until_over(client, JOB.findall(text), end)
     return text
 
 

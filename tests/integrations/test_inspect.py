@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from optional_packages import needs
 
 import hero_eval as hero
 
-if os.environ.get("CI") != "true":
-    pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install 'hero-eval[inspect]'")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    needs("inspect_ai", "Inspect is not installed: pip install 'hero-eval[inspect]'"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+]
 
 LOG = Path(__file__).parents[1] / "exports" / "inspect.eval"
 

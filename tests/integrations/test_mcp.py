@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optional_packages import needs
 
 import hero_eval as hero
 
-if os.environ.get("CI") != "true":
-    pytest.importorskip("mcp", reason="the protocol's package is not installed: pip install 'hero-eval[mcp]'")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    needs("mcp", "the protocol's package is not installed: pip install 'hero-eval[mcp]'"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 EXAMPLE = Path(hero.__file__).parent / "examples" / "defect"
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from make_rounds import Pair
+from optional_packages import needs
 
 import hero_eval as hero
 
-if os.environ.get("CI") != "true":
-    pytest.importorskip("mlflow", reason="MLflow is not installed: pip install 'hero-eval[mlflow]'")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::FutureWarning")]
+pytestmark = [
+    needs("mlflow", "MLflow is not installed: pip install 'hero-eval[mlflow]'"),
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -285,7 +286,7 @@ def level_joint(
     joint = np.zeros((n_levels or n_classes, n_classes))
     for component in range(len(joint)):
         place = -3.0 + 6.0 * component / (n_levels - 1) if n_levels else 0.0
-        basis = [1.0, place] if n_levels else [float(k == component) for k in range(n_classes)]
+        basis = np.array([1.0, place] if n_levels else [float(k == component) for k in range(n_classes)])
         start = [1.0, place] if n_levels else [float(r == of_round) for r in range(len(level_weights))]
         share = level_weights[of_round, component] if n_levels else 1.0
         for j, answer in enumerate(said):
@@ -358,23 +359,44 @@ def _best_means_height(
     answers: Floats, groups: Sequence[int], precision: Floats, mean_sd: float, alike: float
 ) -> float:
     """The labelers' prior at the means (G, m) of their groups that suit it best, found by descent from any start."""
-    flat = [lines.ravel() for lines in answers]
-    n_groups = max(groups) + 1
+    flat = answers.reshape(len(answers), -1)
+    bend = _bend_of_means(tuple(groups), precision.tobytes(), precision.shape, mean_sd, alike)
+    start = np.zeros(len(bend))
 
-    def cost(vector: Floats) -> float:
-        means = vector.reshape(n_groups, -1)
-        total = sum(0.5 * (t - means[g]) @ p @ (t - means[g]) for t, g, p in zip(flat, groups, precision, strict=True))
-        middle = means.mean(axis=0)
-        for mean in means:
-            total += 0.5 * alike * (mean - middle) @ precision.mean(axis=0) @ (mean - middle)
-            total += 0.5 * mean @ mean / (n_groups * mean_sd**2)
-        return float(total)
+    def cost(means: Floats) -> float:
+        return _means_cost(means, flat, groups, precision, mean_sd, alike)
 
-    start = np.zeros(n_groups * len(flat[0]))
-    each = np.eye(len(start))
-    slope = np.array([(cost(start + e) - cost(start - e)) / 2.0 for e in each])  # exact: the cost is a parabola
-    bend = np.array([[cost(e + f) - cost(e - f) - cost(f - e) + cost(-e - f) for f in each] for e in each]) / 4.0
+    slope = np.array([(cost(start + e) - cost(start - e)) / 2.0 for e in np.eye(len(start))])  # exact of a parabola
     return -cost(-np.linalg.solve(bend, slope))
+
+
+def _means_cost(
+    vector: Floats, flat: Floats, groups: Sequence[int], precision: Floats, mean_sd: float, alike: float
+) -> float:
+    """How badly means (G * m,) of groups suit labelers' logits (J, m): a parabola in the means."""
+    means = vector.reshape(max(groups) + 1, -1)
+    total = sum(0.5 * (t - means[g]) @ p @ (t - means[g]) for t, g, p in zip(flat, groups, precision, strict=True))
+    middle, usual = means.mean(axis=0), precision.mean(axis=0)
+    for mean in means:
+        total += 0.5 * alike * (mean - middle) @ usual @ (mean - middle)
+        total += 0.5 * mean @ mean / (len(means) * mean_sd**2)
+    return float(total)
+
+
+@lru_cache(maxsize=4)
+def _bend_of_means(
+    groups: tuple[int, ...], raw: bytes, shape: tuple[int, ...], mean_sd: float, alike: float
+) -> Floats:
+    """The parabola's second derivatives (G * m, G * m), which are the same wherever the labelers' logits lie."""
+    precision = np.frombuffer(raw).reshape(shape)
+    flat = np.zeros(shape[:2])
+    each = np.eye((max(groups) + 1) * shape[1])
+
+    def cost(means: Floats) -> float:
+        return _means_cost(means, flat, groups, precision, mean_sd, alike)
+
+    bend = [[cost(e + f) - cost(e - f) - cost(f - e) + cost(-e - f) for f in each] for e in each]
+    return np.array(bend) / 4.0
 
 
 def ppi(
@@ -515,9 +537,10 @@ def _answer_counts(labels: Integers, classes: Floats, unit: Floats, n_answers: i
     return counts
 
 
-def _softmax(logits: list[float]) -> Floats:
-    powers = np.exp(np.array(logits) - max(logits))
-    return np.asarray(powers / powers.sum(), dtype=np.float64)
+def _softmax(logits: list[float]) -> list[float]:
+    top = max(logits)
+    powers = [math.exp(logit - top) for logit in logits]
+    return [power / sum(powers) for power in powers]
 
 
 def _vote_counts(labels: Integers, n_classes: int) -> Floats:

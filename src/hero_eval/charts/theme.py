@@ -151,11 +151,15 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
     """The chart with a title that states the result, what it is below, and the house's look."""
     alt = altair()
     told = alt.TitleParams(text=folded(title), subtitle=folded(subtitle, 78) if subtitle else [], anchor="start")
-    return (
-        chart.properties(title=told, background=GROUND, padding=8, **size)
-        .configure(font="DejaVu Sans, Verdana, Helvetica, Arial, sans-serif")
-        .configure_view(stroke=FAINT)
-        .configure_axis(
+    return chart.properties(title=told, background=GROUND, padding=8, config=_house_look(alt), **size)
+
+
+def _house_look(alt: Any) -> Any:
+    """Given at once: each of Altair's `configure_...` copies the whole chart, its data included."""
+    return alt.Config(
+        font="DejaVu Sans, Verdana, Helvetica, Arial, sans-serif",
+        view=alt.ViewConfig(stroke=FAINT),
+        axis=alt.AxisConfig(
             labelColor=INK,
             titleColor=INK,
             titleFontWeight="normal",
@@ -166,8 +170,8 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
             domainColor=QUIET,
             tickColor=QUIET,
             labelLimit=220,
-        )
-        .configure_title(
+        ),
+        title=alt.TitleConfig(
             color=INK,
             subtitleColor=QUIET,
             fontSize=15,
@@ -175,8 +179,8 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
             fontWeight="bold",
             offset=12,
             frame="bounds",
-        )
-        .configure_legend(
+        ),
+        legend=alt.LegendConfig(
             labelColor=INK,
             titleColor=INK,
             titleFontWeight="normal",
@@ -186,8 +190,10 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
             symbolFillColor=INK,
             symbolStrokeColor=INK,
             symbolSize=70,
-        )
-        .configure_header(labelColor=INK, titleColor=INK, labelFontSize=12, labelLimit=220, titleFontWeight="normal")
+        ),
+        header=alt.HeaderConfig(
+            labelColor=INK, titleColor=INK, labelFontSize=12, labelLimit=220, titleFontWeight="normal"
+        ),
     )
 
 

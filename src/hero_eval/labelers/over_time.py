@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from hero_eval.classes import common_classes
 from hero_eval.errors import HeroError, unsupported
@@ -118,7 +118,7 @@ def _together(rounds: Mapping[str, Reliability]) -> list[Finding]:
 def _points(one: Round, fit: Reliability, level: float) -> list[Point]:
     rows = fit.to_frame("pyarrow").to_pylist()
     shares = [key.removesuffix("_se") for key in rows[0] if key.endswith("_se")]
-    z = float(stats.norm.ppf(0.5 + level / 2))
+    z = float(special.ndtri(0.5 + level / 2))
     return [_point(one.name, row, share, z) for row in rows for share in shares]
 
 
@@ -153,7 +153,7 @@ def _drifts(points: Sequence[Point]) -> tuple[Drift, ...]:
         weights = np.array([_logit_error(one.value, one.std_error) for one in own]) ** -2.0
         mean = float(weights @ centers / weights.sum())
         spread = float(weights @ (centers - mean) ** 2)
-        tested.append((labeler, what, own, float(stats.chi2.sf(spread, len(own) - 1))))
+        tested.append((labeler, what, own, float(special.chdtrc(len(own) - 1, spread))))
     corrected = holm([p for *_, p in tested])
     return tuple(
         Drift(labeler, what, len(own), p, _end(own, min), _end(own, max))

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from hero_eval.model.patterns import Floats
 
@@ -39,6 +39,8 @@ class RoundDesign:
 
 def _binomials(design: RoundDesign) -> tuple[Floats, Floats]:
     """(J+1,): how probable each number of labels "1" is, for an item of class 1 and of class 0."""
+    from scipy import stats  # slow to load, and only planning needs it
+
     t = np.arange(design.labelers + 1)
     one = stats.binom.pmf(t, design.labelers, design.sensitivity)
     return one, stats.binom.pmf(t, design.labelers, 1.0 - design.specificity)

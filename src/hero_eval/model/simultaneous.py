@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from hero_eval.model.patterns import Bools, Floats, Ints
 
@@ -63,6 +63,8 @@ def normal_draws(covariance: Floats, df: float, n_draws: int | None = None) -> F
 @lru_cache(maxsize=2)
 def _points(n: int, draws: int) -> tuple[Floats, Floats]:
     """(B, n) standard normal points and (B,) uniform ones."""
+    from scipy import stats  # slow to load, and only rankings need it
+
     points = stats.qmc.Sobol(n + 1, scramble=True, seed=_SEED).random(draws)
     points = np.clip(points, 1e-12, 1.0 - 1e-12)
     return special.ndtri(points[:, :n]), points[:, n]

@@ -1,0 +1,68 @@
+"""Who runs beside whom: in a parallel run each process gets whole groups of tests, those that take longest first.
+
+A group's tests share what is dear to make: a JVM, the site, what a file makes for all its tests. Groups go by the names
+of tests alone, since the process that deals them out collects none. (xdist's own `loadgroup` writes groups into names
+that pytest 9.2 and later no longer take from it: there every test was dealt out by itself, and all was made twice.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+LONGEST = (
+    "test_docs",
+    "site",
+    "test_targets",
+    "test_store_safety",
+    "test_gold_browser",
+    "test_web_browser",
+    "test_web",
+    "test_cli",
+    "test_web_attacks",
+    "test_intervals",
+    "test_store",
+    "test_public",
+    "test_hero3",
+    "test_drift",
+    "test_bounds",
+    "test_real_rounds",
+    "spark",
+    "test_store_cli",
+    "test_web_api",
+    "test_ranking",
+    "test_engines",
+)
+"""Groups of most processor seconds. One that is started last keeps one process busy while the others have nothing."""
+
+
+def is_spark(name: str) -> bool:
+    """Whether a test of this name starts a JVM."""
+    return "[spark" in name or "-spark" in name
+
+
+def group_of(nodeid: str) -> str:
+    """What one process runs whole."""
+    if is_spark(nodeid):
+        return "spark"
+    stem = nodeid.partition("::")[0].rpartition("/")[2].removesuffix(".py")
+    return "site" if stem in ("test_site", "test_site_browser") else stem
+
+
+def turn_of(group: str) -> int:
+    """The place of a group in the queue."""
+    return LONGEST.index(group) if group in LONGEST else len(LONGEST)
+
+
+class WholeGroups(LoadScopeScheduling):
+    """Deals out groups of tests in the order in which they were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def make_scheduler(config: Any, log: Any) -> WholeGroups:
+    """The dealer of a parallel run."""
+    config.option.loadscopereorder = False  # the order is ours, not that of how many tests a group has
+    return WholeGroups(config, log)
