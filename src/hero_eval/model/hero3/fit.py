@@ -390,13 +390,14 @@ def _prior_step(
     learns = thin is not None and thin >= _POOLED_STEPS
     post, expected = shares_and_sums(rows, shape, at) if learns else (None, expect(rows, shape, at))
     cells = expected.cells
-    answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
+    answers, hessian, inverses = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
     free = thin is not None or shape.err_together or not loose
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
-        covariance = labeler_covariance(flat[own] - mean[own], hessian[own])
+        known = inverse_each(hessian[own]) if inverses is None else inverses[own]
+        covariance = labeler_covariance(flat[own] - mean[own], known)
     elif post is None:
         covariance = LEAST_SPREAD * np.eye(flat.shape[1])
     else:
