@@ -413,9 +413,7 @@ def _prior_step(
     )
     precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
     if loose and thin is None and not shape.err_together:
-        past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
-        met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
-        precision[met], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
+        precision[rows.met_before], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
     prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held)
     return LevelParameters(answers, levels, tilts, classes), prior
 
