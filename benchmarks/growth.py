@@ -1,10 +1,11 @@
 """How the cost of an estimate grows: with labels, labelers, classes and past rounds; processor time and memory.
 
-    python benchmarks/growth.py [--full] [--seconds 120] [--output docs/results/growth.csv]
+    python benchmarks/growth.py [--full] [--most 30000 100 5 20] [--seconds 120] [--output docs/results/growth.csv]
 
 From dataframes to an estimate with its interval and diagnostics, by default and by hero1, each in a process of its own,
 after an estimate of a few items that loads the packages. One of the four numbers is varied at a time, the others are
-those of the middle cell; with --full all of them are crossed, which takes hours. Labelers err together, so that hero3
+those of the middle cell; with --full all of them are crossed, which takes hours, or minutes if --most leaves out larger
+labels, labelers, classes and past rounds. Labelers err together, so that hero3
 takes levels. The seconds are of the processor: read their ratios, and the slopes, which are powers: 1 is as fast as the
 number grows, 2 as its square.
 """
@@ -91,12 +92,27 @@ def measure(cell: dict[str, int], method: str, most: int) -> dict[str, Any]:
     return found
 
 
-def cells(full: bool) -> Iterator[tuple[str, dict[str, int]]]:
+def cells(full: bool, most: Sequence[float]) -> Iterator[tuple[str, dict[str, int]]]:
+    axes = {axis: [n for n in values if n <= limit] for (axis, values), limit in zip(AXES.items(), most, strict=True)}
     if full:
-        yield from (("all", dict(zip(AXES, one, strict=True))) for one in product(*AXES.values()))
+        yield from (("all", dict(zip(axes, one, strict=True))) for one in product(*axes.values()))
         return
-    for axis, values in AXES.items():
+    for axis, values in axes.items():
         yield from ((axis, MIDDLE | {axis: value}) for value in values)
+
+
+def mean_slopes(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Of crossed cells: for each axis and method the powers of seconds and memory, over all with the others held."""
+    import numpy as np
+
+    out: dict[tuple[str, str], tuple[float, float]] = {}
+    for method in METHODS:
+        own = [row for row in rows if row["method"] == method and math.isfinite(row["seconds"])]
+        design = np.array([[1.0, *(math.log(row[axis]) for axis in AXES)] for row in own])
+        seen = np.array([[math.log(row["seconds"]), math.log(row["peak_mb"])] for row in own])
+        found = np.linalg.lstsq(design, seen, rcond=None)[0]
+        out |= {(axis, method): (found[i + 1, 0], found[i + 1, 1]) for i, axis in enumerate(AXES)}
+    return out
 
 
 def add_slopes(rows: Sequence[dict[str, Any]]) -> None:
@@ -114,6 +130,7 @@ def add_slopes(rows: Sequence[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="cross all four numbers")
+    parser.add_argument("--most", type=float, nargs=4, default=[math.inf] * 4, help="of each of the four numbers")
     parser.add_argument("--seconds", type=int, default=120, help="of the processor, after which a cell is given up")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--cell", nargs=5, help=argparse.SUPPRESS)
@@ -124,7 +141,7 @@ def main() -> None:
         return
     rows: list[dict[str, Any]] = []
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}  # the middle cell is one of every axis
-    for axis, cell in cells(options.full):
+    for axis, cell in cells(options.full, options.most):
         for method in METHODS:
             key = *cell.values(), method
             if key not in seen:
@@ -134,6 +151,8 @@ def main() -> None:
             one = seen[key]
             print(f"{told}, {method} ({one['chosen']}): {one['seconds']} s, {one['peak_mb']} MB", flush=True)
     add_slopes(rows)
+    for (axis, method), (seconds, memory) in mean_slopes(rows).items() if options.full else ():
+        print(f"{method} grows with {axis} by the power {seconds:.2f}, its memory by {memory:.2f}")
     if options.output is not None:
         with options.output.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, FIELDS, lineterminator="\n")

@@ -1,6 +1,9 @@
 """Start-up: importing the package, and the first estimate of a small round in a fresh process.
 
-    python benchmarks/startup.py [repeats]
+    python benchmarks/startup.py [repeats] [--command]
+
+With --command what `hero --help` takes, and `hero estimate` of a round with four past ones, a thousand items each with
+three labels by 11 labelers, a tenth of them with gold: yes and no, and ratings from 1 to 5, from CSV files.
 
 Every repeat is a process of its own. Shown are the best and the median of seconds on the clock, and the best of
 processor seconds, which other work on the machine changes least. Nothing is compiled: kernels load from 300,000
@@ -9,10 +12,14 @@ labels on.
 
 from __future__ import annotations
 
+import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 STAGES = (
     ("import numpy, scipy, pyarrow (and pandas, if installed)", "packages"),
@@ -48,8 +55,67 @@ print(json.dumps({"marks": marks, "method": made.method, "items": made.n_items})
 """
 
 
+N_PAST, N_ITEMS, N_LABELERS, LABELS_OF_ITEM = 4, 1_000, 11, 3
+
+
+def write_rounds(folder: Path, n_classes: int) -> list[str]:
+    """Rounds as CSV files, the current one last; labelers err together on hard items, by one class."""
+    import numpy as np
+    from scipy.special import ndtri
+
+    rng = np.random.default_rng(n_classes)
+    skill = ndtri(0.6 + 0.35 * rng.random(N_LABELERS))
+    names = [str(folder / f"{n_classes}-{number}") for number in range(N_PAST + 1)]
+    for number, name in enumerate(names):
+        truth = rng.integers(0, n_classes, N_ITEMS)
+        labelers = np.argsort(rng.random((N_ITEMS, N_LABELERS)), axis=1)[:, :LABELS_OF_ITEM]
+        shared, own = rng.normal(size=(N_ITEMS, 1)), rng.normal(size=labelers.shape)
+        right = 0.5 * shared + np.sqrt(0.75) * own < skill[labelers]
+        beside = np.abs(truth[:, None] + rng.choice([-1, 1], labelers.shape))
+        near = np.where(beside >= n_classes, n_classes - 2, beside)
+        said = np.where(right, truth[:, None], 1 - truth[:, None] if n_classes == 2 else near)
+        items = [f"r{number}-{item}" for item in range(N_ITEMS)]
+        rows = [
+            f"{item},l{who},{what}"
+            for item, *each in zip(items, labelers, said, strict=True)
+            for who, what in zip(*each, strict=True)
+        ]
+        Path(name).mkdir()
+        Path(name, "labels.csv").write_text("\n".join(["item,labeler,label", *rows]) + "\n")
+        if number < N_PAST:
+            gold = [f"{items[at]},{truth[at]}" for at in np.flatnonzero(rng.random(N_ITEMS) < 0.1)]
+            Path(name, "gold.csv").write_text("\n".join(["item,gold", *gold]) + "\n")
+    return names
+
+
+def run_command(*words: str) -> float:
+    """Processor seconds of the command in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "hero_eval.cli.entry", *words], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def commands(repeats: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asked = {"hero --help": ["--help"]}
+        for n_classes, kind in ((2, "yes and no"), (5, "ratings")):
+            *past, current = write_rounds(Path(folder), n_classes)
+            asked[f"hero estimate, {kind}"] = ["estimate", current, "--history", *past]
+        for shown, words in asked.items():
+            seconds = [run_command(*words) for _ in range(repeats)]
+            print(f"{shown:60s} {min(seconds):8.3f} {statistics.median(seconds):8.3f} processor seconds")
+
+
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("repeats", type=int, nargs="?", default=10)
+    parser.add_argument("--command", action="store_true", help="time the command, from files")
+    options = parser.parse_args()
+    repeats = options.repeats
+    if options.command:
+        commands(repeats)
+        return
     found = []
     for _ in range(repeats):
         done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)

@@ -141,19 +141,26 @@ class Pooling:
 
     def solve(self, hessian: Floats, right: Floats) -> Floats:
         """(J, w): x with  (diag(hessian) - U A^-1 U') x = right,  hessian (J, w, w), right (J, w)."""
+        return self.solve_and_keep(hessian, right)[0]
+
+    def solve_and_keep(self, hessian: Floats, right: Floats) -> tuple[Floats, Floats | None]:
+        """The same, and the inverses of the Hessians where these were needed: wide ones take most of the time."""
+        if right.shape[1] >= _WIDE and self.held is None:
+            inverses = inverse_each(hessian)
+            return self._solve_wide(inverses, right), inverses
+        return self._solve_narrow(hessian, right), None
+
+    def _solve_narrow(self, hessian: Floats, right: Floats) -> Floats:
         if self.held is not None:
             return solve_each(hessian, right[:, :, None])[:, :, 0]
-        if right.shape[1] >= _WIDE:
-            return self._solve_wide(hessian, right)
         alone = solve_each(hessian, np.concatenate([right[:, :, None], self.precision], axis=2))
         pulled, spread = alone[:, :, :1], alone[:, :, 1:]
         means = self._free_means(self._by_group(np.matmul(self.precision, spread)), pulled)
         out: Floats = (pulled + np.matmul(spread, means[self.groups]))[:, :, 0]
         return out
 
-    def _solve_wide(self, hessian: Floats, right: Floats) -> Floats:
+    def _solve_wide(self, inverses: Floats, right: Floats) -> Floats:
         """The same by inverses, which take far fewer products where all labelers have one precision."""
-        inverses = inverse_each(hessian)
         pulled = inverses @ right[:, :, None]
         first = self.precision[0]
         if (self.precision == first).all():

@@ -19,6 +19,7 @@ from hero_eval.model.hero3.drift_split import DriftSplit, split_drift
 from hero_eval.model.hero3.drift_variance import DriftVariance
 from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
+from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.likelihood import answer_logs
 from hero_eval.model.hero3.unseen_classes import UnseenClasses, unseen_classes
 from hero_eval.model.patterns import Floats
@@ -116,6 +117,12 @@ class CurrentRates:
     gradient: Floats  # (p, K-1)
     gradient_here: Floats  # (p, K-1): the gradient through the current rows alone
     by_labels: Floats  # (K,): the rates if no part of their shift were taken for drift
+    information: LevelInformation
+
+    @cached_property
+    def pull(self) -> Floats:
+        """(p, K-1): how far the parameters move the rates with what items tell of them; once for all who ask."""
+        return self.information.solve(self.gradient)
 
 
 def current_rates(fitted: FittedRound, in_scope: Floats) -> CurrentRates:
@@ -127,7 +134,7 @@ def current_rates(fitted: FittedRound, in_scope: Floats) -> CurrentRates:
     there = _mean_share(fitted, fitted.shares, split.past)
     direct = here.direct @ split.by_current.T + there.direct @ split.by_past.T
     now, before = here.gradient @ split.by_current.T, there.gradient @ split.by_past.T
-    return CurrentRates(split.rates, direct, now + before, now, here.rates)
+    return CurrentRates(split.rates, direct, now + before, now, here.rates, here.information)
 
 
 def rates_alone(fitted: FittedRound, in_scope: Floats) -> Floats:
@@ -147,7 +154,7 @@ def _mean_share(fitted: FittedRound, shares: Floats, weight: Floats) -> CurrentR
     pull = (weight / total)[:, None, None] * each
     gradient = information.prior_gradient(pull, rows.n_rounds - 1) if fitted.over_both else information.gradient(pull)
     direct = np.where((weight > 0)[:, None], (shares - rates)[:, 1:], 0.0) / total
-    return CurrentRates(rates, direct, gradient, gradient, rates)
+    return CurrentRates(rates, direct, gradient, gradient, rates, information)
 
 
 def _by_shares(shares: Floats, moved: Floats) -> Floats:
@@ -160,15 +167,15 @@ def _by_shares(shares: Floats, moved: Floats) -> Floats:
 
 def item_influences(fit: LevelFit, found: CurrentRates) -> Floats:
     """(N + n, K-1): every item's influence on rates[1:], history's first."""
-    by_row = found.direct + fit.information.row_influence(fit.information.solve(found.gradient))
+    by_row = found.direct + fit.information.row_influence(found.pull)
     return fit.rows.patterns.to_items(by_row)
 
 
 def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVariance, float]:
     """What the rates' variance has beyond the items' noise, and by how much labelers' own moves exceed past ones."""
     fit = fitted.fit
-    own, excess = _labeler_covariance(fit, found.gradient_here, found.gradient)
-    own = own + _prior_covariance(fit, found.gradient) + lapse_covariance(fit)
+    own, excess = _labeler_covariance(fit, found)
+    own = own + _prior_covariance(fit, found.pull) + lapse_covariance(fit)
     here = fit.rows.is_current
     drift = fitted.drift.given_gold(fitted.by_gold[1])
     is_split = bool(np.abs(found.rates - found.by_labels).max() > 0.0)
@@ -176,17 +183,17 @@ def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVaria
     return DriftVariance(drift, fitted.shares[here], counts, own, fitted.unseen, fitted.past_rates, is_split), excess
 
 
-def _labeler_covariance(fit: LevelFit, here: Floats, gradient: Floats) -> tuple[Floats, float]:
+def _labeler_covariance(fit: LevelFit, found: CurrentRates) -> tuple[Floats, float]:
     """(K-1, K-1): what the current labelers' moves against each other add, and their variance beyond past rounds'.
 
-    The moves reach the rates through the current rows' own shares (`here`) and through all parameters (`gradient`).
+    The moves reach the rates through the current rows' own shares (`gradient_here`) and through all parameters.
     """
     excess, _ = excess_labeler_drift(fit)
     if excess == 0.0:
-        return np.zeros((gradient.shape[1],) * 2), 0.0
+        return np.zeros((found.gradient.shape[1],) * 2), 0.0
     information = fit.information
     n_labelers, width, n_basis = fit.parameters.answers.shape
-    moved = here - information.times(information.solve(gradient), fit.rows.is_current)
+    moved = found.gradient_here - information.times(found.pull, fit.rows.is_current)
     of_answers = moved[: information.n_answers].reshape(n_labelers * width, n_basis, -1)
     along = of_answers[:, : 1 if fit.shape.n_levels else fit.rows.n_classes].sum(
         axis=1
@@ -194,15 +201,14 @@ def _labeler_covariance(fit: LevelFit, here: Floats, gradient: Floats) -> tuple[
     return excess * along.T @ along, excess
 
 
-def _prior_covariance(fit: LevelFit, gradient: Floats) -> Floats:
+def _prior_covariance(fit: LevelFit, pull: Floats) -> Floats:
     """(K-1, K-1): what the labelers' spread around their group's mean adds: little for known ones, much for strangers.
 
     With H = information + prior precision P the estimate errs by its items (H^-1 information H^-1, the influences)
     and by the distance of the true parameters from the prior's mean, H^-1 P H^-1.
     """
-    answers, information = fit.parameters.answers, fit.information
-    pull = information.solve(gradient)[: information.n_answers].reshape(len(answers), answers[0].size, -1)
-    return fit.prior.pooling.covariance(pull)
+    answers = fit.parameters.answers
+    return fit.prior.pooling.covariance(pull[: answers.size].reshape(len(answers), answers[0].size, -1))
 
 
 def label_information(fit: LevelFit) -> Floats:

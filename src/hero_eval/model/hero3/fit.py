@@ -390,13 +390,14 @@ def _prior_step(
     learns = thin is not None and thin >= _POOLED_STEPS
     post, expected = shares_and_sums(rows, shape, at) if learns else (None, expect(rows, shape, at))
     cells = expected.cells
-    answers, hessian = labeler_step(cells, shape, at.answers, prior.pooling)
+    answers, hessian, inverses = labeler_step(cells, shape, at.answers, prior.pooling)
     flat = answers.reshape(len(answers), -1)
     own = cells.sum(axis=(1, 2)) > 0
     free = thin is not None or shape.err_together or not loose
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
-        covariance = labeler_covariance(flat[own] - mean[own], hessian[own])
+        known = inverse_each(hessian[own]) if inverses is None else inverses[own]
+        covariance = labeler_covariance(flat[own] - mean[own], known)
     elif post is None:
         covariance = LEAST_SPREAD * np.eye(flat.shape[1])
     else:
@@ -412,9 +413,7 @@ def _prior_step(
     )
     precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
     if loose and thin is None and not shape.err_together:
-        past = np.where(rows.is_current & (rows.n_rounds > 1), 0.0, rows.patterns.counts)
-        met = rows.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
-        precision[met], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
+        precision[rows.met_before], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
     prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held)
     return LevelParameters(answers, levels, tilts, classes), prior
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats
-from hero_eval.model.pooling import inverse_each
 
 PSEUDO_ITEMS = 1.0
 """Items that are added in equal parts to all levels, so that none runs empty: the least that does it. Doubled
@@ -81,9 +80,10 @@ def level_prior_curvature(at: LevelParameters) -> Floats:
     return out
 
 
-def labeler_covariance(gap: Floats, hessian: Floats) -> Floats:
-    """(w, w): labelers' covariance, from how far they are off their means (J, w) and how well that is known."""
-    covered = gap.T @ gap + inverse_each(hessian).sum(axis=0)
+def labeler_covariance(gap: Floats, spread: Floats) -> Floats:
+    """(w, w): labelers' covariance, from how far they are off their means (J, w) and how well each of them knows that
+    (J, w, w)."""
+    covered = gap.T @ gap + spread.sum(axis=0)
     covered += PSEUDO_LABELERS * PSEUDO_VARIANCE * np.eye(gap.shape[1])
     out: Floats = covered / (len(gap) + PSEUDO_LABELERS)
     return out

@@ -27,17 +27,21 @@ def m_step(
     """The next parameters, given what is expected of the rows."""
     answers = at.answers
     for _ in range(_NEWTON_STEPS):
-        answers, _ = labeler_step(expected.cells, shape, answers, prior.pooling)
+        answers = labeler_step(expected.cells, shape, answers, prior.pooling)[0]
     levels, tilts = level_step(rows, shape, at, expected) if shape.n_weighted else (at.levels, at.tilts)
     return LevelParameters(answers, levels, tilts, class_step(rows, shape, at, prior, expected)[0])
 
 
-def labeler_step(cells: Floats, shape: LevelShape, answers: Floats, pooling: Pooling) -> tuple[Floats, Floats]:
-    """One damped Newton step of all labelers together with the means of their groups, and the labelers' Hessians."""
+def labeler_step(
+    cells: Floats, shape: LevelShape, answers: Floats, pooling: Pooling
+) -> tuple[Floats, Floats, Floats | None]:
+    """One damped Newton step of all labelers together with the means of their groups, the labelers' Hessians, and the
+    inverses of these where they are at hand."""
     gradient, hessian = regression_derivatives(cells, shape.basis, answers)
     hessian += pooling.precision
-    step = pooling.solve(hessian, gradient + pooling.gradient(answers.reshape(gradient.shape)))
-    return answers + damped(step).reshape(answers.shape), hessian
+    pull = gradient + pooling.gradient(answers.reshape(gradient.shape))
+    step, inverses = pooling.solve_and_keep(hessian, pull)
+    return answers + damped(step).reshape(answers.shape), hessian, inverses
 
 
 def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected) -> tuple[Floats, Floats]:

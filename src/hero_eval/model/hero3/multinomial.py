@@ -62,7 +62,10 @@ def _binary_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Flo
 
 def damped(step: Floats) -> Floats:
     """Steps (J, w), none of them longer than Newton's method can be trusted."""
-    out: Floats = step * np.minimum(1.0, LONGEST_STEP / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300))
+    size = np.abs(step)
+    if size.max(initial=0.0) <= LONGEST_STEP:
+        return step
+    out: Floats = step * np.minimum(1.0, LONGEST_STEP / np.maximum(size.max(axis=1, keepdims=True), 1e-300))
     return out
 
 

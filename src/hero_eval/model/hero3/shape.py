@@ -90,6 +90,13 @@ class RoundRows:
         out: Bools = self.patterns.gold >= 0
         return out
 
+    @cached_property
+    def met_before(self) -> Bools:
+        """(J,): the labelers who have labels in past rounds; without these all who have any."""
+        past = np.where(self.is_current & (self.n_rounds > 1), 0.0, self.patterns.counts)
+        out: Bools = self.patterns.to_cells(past[:, None]).sum(axis=(1, 2)) > 0
+        return out
+
     @property
     def has_ordered_answers(self) -> bool:
         """Whether answers are steps along the classes, of which there are fewer."""
