@@ -1,6 +1,6 @@
 """Scores instead of thresholds: what labels that are numbers tell, on real rounds and in a simulation.
 
-    HERO_DATA=... python benchmarks/scores.py [--draws 10] [--settings SC PQ]
+    HERO_DATA=... python benchmarks/scores.py [--draws 10] [--settings SC PQ] [--bins 7]
     python benchmarks/scores.py --simulate [--draws 100] [--correlations 0 .5] [--gold .05 .10] [--drifts 0 .3]
     python benchmarks/scores.py --cover [--draws 100] [--correlations 0 .5] [--gold .05 .10] [--drifts 0 .3]
     python benchmarks/scores.py --ideal [--draws 100] [--correlations 0 .5] [--gold .05 .10]
@@ -40,6 +40,8 @@ from real_sets import Part, find_data, parts_of
 from scipy import optimize, stats
 
 import hero_eval as hero
+from hero_eval import score_scale
+from hero_eval.io.score_bins import MOST_BINS
 from hero_eval.round import Round
 
 RATE = 0.10
@@ -76,10 +78,12 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int)
     parser.add_argument("--settings", nargs="+", default=["SC", "PQ"])
+    parser.add_argument("--bins", type=int, default=MOST_BINS, help="of each judge's scores, at most")
     parser.add_argument("--correlations", type=float, nargs="+", default=[0.0, 0.5])
     parser.add_argument("--gold", type=float, nargs="+", default=[0.05, 0.10])
     parser.add_argument("--drifts", type=float, nargs="+", default=[0.0])
     asked = parser.parse_args()
+    vars(score_scale)["MOST_BINS"] = asked.bins  # where rounds are cut together
     if asked.simulate:
         simulation(asked.draws or 100, asked.correlations, asked.gold, asked.drifts)
     elif asked.cover:

@@ -170,10 +170,11 @@ def test_a_labeler_has_the_same_bins_in_parts(engine: str, seed: int, tmp_path: 
         max_size=400,
     ),
     st.integers(1, 3),
+    st.sampled_from([3, 50, 1_000_000]),
 )
 @examples(40)
-def test_parts_of_scores_are_those_of_memory(rows: list[tuple[int, float]], n_rounds: int) -> None:
-    """Ties, few scores and many: whatever they are, bins would begin elsewhere."""
+def test_parts_of_scores_are_those_of_memory(rows: list[tuple[int, float]], n_rounds: int, at_a_time: int) -> None:
+    """Ties, few scores and many, however many are looked at at a time: bins would begin elsewhere."""
     session = DuckSession(threads=1)
     labeler, score = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     names = ("a", "b", "c")
@@ -186,7 +187,9 @@ def test_parts_of_scores_are_those_of_memory(rows: list[tuple[int, float]], n_ro
         session.lend(f"rows{k}", pd_to_arrow(pd.DataFrame({"j": code, "score": score[own]})))
         table = session.share(f"part{k}", f"SELECT j, score + 0e0 AS score, count(*) AS n FROM rows{k} GROUP BY ALL")
         parts.append(ScorePart(order, session, table) if k == 0 else HeldScores(order, code, score[own]))
-    found, wanted = pooled(parts), distribution_of(score, labeler, names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hero_eval.counting.score_pool.MOST_RANKED", at_a_time)
+        found, wanted = pooled(parts), distribution_of(score, labeler, names)
     assert (found.distinct, found.low, found.high) == (wanted.distinct, wanted.low, wanted.high)
     for one, other in zip(found.atoms, wanted.atoms, strict=True):
         assert np.array_equal(one.lows, other.lows)

@@ -7,7 +7,7 @@ one that needs covariates gets their sums with the tally, and by `grams` the pro
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hero_eval.counting.tally import Tally
 from hero_eval.findings import Finding
@@ -88,7 +88,6 @@ class CountSource(Protocol):
     def numeric_columns(self) -> Names: ...
 
 
-@runtime_checkable
 class ScoreSource(CountSource, Protocol):
     """One round of scores."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,10 +96,9 @@ class LargeRound(AnyRound):
 
     def in_bins(self, cuts: ScoreCuts, note: Finding | None) -> LargeRound:
         """The round of scores in these bins."""
-        assert isinstance(self.source, ScoreSource)
         remarks = tuple(of for of in self._remarks if of.code != "F118")
         remarks = remarks if note is None else (*remarks, note)
-        source = self.source.in_bins(cuts)
+        source = _of_scores(self.source).in_bins(cuts)
         if source is self.source and remarks == self._remarks:
             return self
         same = self._on(source)
@@ -108,15 +107,14 @@ class LargeRound(AnyRound):
 
     def score_part(self) -> ScorePart:
         """What bins are learned from."""
-        assert isinstance(self.source, ScoreSource)
-        return self.source.part()
+        return _of_scores(self.source).part()
 
     def number_facts(self, who: Collection[str] | None, above: float, below: float) -> NumberFacts | None:
         """Of the labels of these labelers, all if None: how many, from where to where, and how many are beyond two
         bounds; None if labels are no numbers."""
         wanted = set(self.labelers if who is None else who)
-        if isinstance(self.source, ScoreSource):
-            return self.source.part().facts(wanted, above, below)
+        if self.source.scored:
+            return self.score_part().facts(wanted, above, below)
         numbers = as_numbers(self.values)
         if np.isnan(numbers).any():
             return None
@@ -132,7 +130,7 @@ class LargeRound(AnyRound):
     @property
     def _unseen(self) -> bool:
         """Whether to count patterns is impossible, or would be in vain: other rounds may decide on the bins."""
-        return self.source.stays or (isinstance(self.source, ScoreSource) and not self.source.is_cut)
+        return self.source.stays or (self.source.scored and not _of_scores(self.source).is_cut)
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -363,11 +361,17 @@ class HiddenScores(HiddenGold):
 
 def hide(source: CountSource) -> HiddenGold:
     """The round with its gold hidden."""
-    return HiddenScores(source) if isinstance(source, ScoreSource) else HiddenGold(source)
+    return HiddenScores(_of_scores(source)) if source.scored else HiddenGold(source)
+
+
+def _of_scores(source: CountSource) -> ScoreSource:
+    """A source that says of itself that it has scores."""
+    assert source.scored
+    return cast(ScoreSource, source)
 
 
 def _may_be_alike(one: CountSource, other: CountSource) -> bool:
     """Whether scores, of which to count patterns would take both rounds anew, do not tell the rounds apart."""
-    if isinstance(one, ScoreSource) and isinstance(other, ScoreSource):
-        return one.facts == other.facts and one.totals() == other.totals()
+    if one.scored and other.scored:
+        return _of_scores(one).facts == _of_scores(other).facts and one.totals() == other.totals()
     return one.scored == other.scored

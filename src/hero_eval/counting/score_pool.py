@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from hero_eval.counting.engine import Names, Session
 from hero_eval.counting.sql import floats, literal
 from hero_eval.errors import wrong
 from hero_eval.io.score_bins import ATOMS, Atoms, ScoreDistribution
-from hero_eval.model.patterns import Ints
+from hero_eval.model.patterns import Floats, Ints
 from hero_eval.round_scales import NumberFacts
 
+MOST_RANKED = 1_000_000
+"""Distinct scores that are ranked at a time, unless a single labeler gave more. It bounds memory only (reasoned)."""
 _SERIAL = itertools.count()
 
 
@@ -76,8 +79,7 @@ def pooled(parts: Sequence[ScorePart | HeldScores]) -> ScoreDistribution:
             f"SELECT m.place AS j, s.score AS score, s.n AS n FROM {relation} AS s "
             f"JOIN hero_place_{serial} AS m ON s.j = m.j"
         )
-    together = sources[0] if len(sources) == 1 else _summed(" UNION ALL ".join(sources))
-    found = _distribution(session, names, together)
+    found = _distribution(session, names, f"({' UNION ALL '.join(sources)})")
     if len(in_engine) == len(parts):
         in_engine[0].known[key] = found
     return found
@@ -94,28 +96,72 @@ def _one_engine(sessions: Sequence[Session]) -> Session:
     return sessions[0]
 
 
-def _summed(rows: str) -> str:
-    return f"SELECT j, score, CAST(sum(n) AS BIGINT) AS n FROM ({rows}) AS u GROUP BY j, score"
-
-
 def _distribution(session: Session, names: Names, together: str) -> ScoreDistribution:
+    """From SQL (j, score, n), where a labeler's score may be there once for each round."""
+    sizes = session.query(
+        f"SELECT j, count(*) AS size, min(score) AS low, max(score) AS high FROM {together} AS p GROUP BY j ORDER BY j"
+    )
+    atoms: dict[int, Atoms] = {}
+    for some in _batches(np.asarray(sizes["j"], np.int64), floats(sizes["size"])):
+        atoms |= _ranked(session, together, some)
+    nothing = Atoms(np.zeros(0), np.zeros(0))
+    low, high = (floats(sizes[name]) for name in ("low", "high"))
+    span = (float(low.min()), float(high.max())) if len(low) else (np.nan, np.nan)
+    every = tuple(atoms.get(j, nothing) for j in range(len(names)))
+    return ScoreDistribution(names, every, _distinct(session, together, every), *span)
+
+
+def _distinct(session: Session, together: str, atoms: Sequence[Atoms]) -> int:
+    """How many different scores there are, counted between numbers that leave few of them to be held at a time."""
+    lows, counts = (np.concatenate([getattr(of, name) for of in atoms]) for name in ("lows", "counts"))
+    order = np.argsort(lows, kind="stable")
+    step = np.floor(np.cumsum(counts[order]) / MOST_RANKED)
+    cuts = np.unique(lows[order][np.flatnonzero(np.diff(step, prepend=0.0) > 0)])
+    total = 0
+    for low, high in pairwise([-np.inf, *cuts.tolist(), np.inf]):
+        ends = [(">=", low), ("<", high)]
+        within = [f"score {sign} {literal(end)}" for sign, end in ends if np.isfinite(end)]
+        where = f"WHERE {' AND '.join(within)}" if within else ""
+        found = session.query(
+            f"SELECT count(*) AS n FROM (SELECT score FROM {together} AS p {where} GROUP BY score) AS d"
+        )
+        total += int(found.to_pylist()[0]["n"])
+    return total
+
+
+def _batches(labelers: Ints, sizes: Floats) -> list[list[int]]:
+    """Labelers whose distinct scores are ranked together: as many as fit into little memory, one at least."""
+    out: list[list[int]] = []
+    room = 0.0
+    for j, size in zip(labelers.tolist(), sizes.tolist(), strict=True):
+        if size > room:
+            out.append([])
+            room = MOST_RANKED
+        out[-1].append(j)
+        room -= size
+    return out
+
+
+def _ranked(session: Session, together: str, some: list[int]) -> dict[int, Atoms]:
+    """The atoms of these labelers."""
+    summed = (
+        f"SELECT j, score, CAST(sum(n) AS BIGINT) AS n FROM {together} AS u WHERE j IN ({', '.join(map(str, some))}) "
+        "GROUP BY j, score"
+    )
     of_one = "PARTITION BY j"
     ranked = (
         f"SELECT j, score, n, sum(n) OVER ({of_one} ORDER BY score ROWS UNBOUNDED PRECEDING) AS upto, "
-        f"sum(n) OVER ({of_one}) AS whole, count(*) OVER ({of_one}) AS distinct_scores, "
-        f"row_number() OVER ({of_one} ORDER BY score) AS rank FROM ({together}) AS p"
+        f"sum(n) OVER ({of_one}) AS whole, count(*) OVER ({of_one}) AS size, "
+        f"row_number() OVER ({of_one} ORDER BY score) AS place FROM ({summed}) AS p"
     )
     middle = "(CAST(upto AS DOUBLE) - CAST(n AS DOUBLE) / 2e0) / CAST(whole AS DOUBLE)"
-    atom = f"CASE WHEN distinct_scores <= {ATOMS} THEN CAST(rank AS DOUBLE) ELSE floor({middle} * {literal(ATOMS)}) END"
+    atom = f"CASE WHEN size <= {ATOMS} THEN CAST(place AS DOUBLE) ELSE floor({middle} * {literal(ATOMS)}) END"
     found = session.query(
-        f"SELECT j, atom, min(score) AS low, max(score) AS high, sum(n) AS n "
+        "SELECT j, atom, min(score) AS low, sum(n) AS n "
         f"FROM (SELECT j, score, n, {atom} AS atom FROM ({ranked}) AS r) AS a GROUP BY j, atom ORDER BY j, atom"
     )
-    distinct = session.query(f"SELECT count(DISTINCT score) AS n FROM ({together}) AS p").to_pylist()[0]["n"]
     labeler, low, counts = (floats(found[name]) for name in ("j", "low", "n"))
-    atoms = tuple(Atoms(low[labeler == j], counts[labeler == j]) for j in range(len(names)))
-    lowest, highest = (float(low.min()), float(floats(found["high"]).max())) if len(low) else (np.nan, np.nan)
-    return ScoreDistribution(names, atoms, int(distinct), lowest, highest)
+    return {j: Atoms(low[labeler == j], counts[labeler == j]) for j in some}
 
 
 def _lent(session: Session, part: HeldScores, name: str) -> str:
