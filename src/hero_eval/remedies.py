@@ -124,9 +124,11 @@ FINDINGS: Mapping[str, str] = {
     "F105": "Compare it with the estimate: it is a free test of the method.",
     "F106": "Label the same items for both models; unpaired items widen the interval.",
     "F107": "Put what describes an item into the items table.",
-    "F108": "Say `cluster=COLUMN` if these items repeat one prompt; if each stands for itself, `cluster='item'`.",
+    "F108": "Say `cluster=COLUMN` (`--cluster COLUMN`) if these items repeat one prompt; if each stands for itself, "
+    "`cluster='item'` (`--cluster item`).",
     "F109": "Nothing; it says which items counted as one cluster.",
-    "F110": "Say `cluster='item'` if equal ids are the same prompts; if they are mere row numbers, nothing.",
+    "F110": "Say `cluster='item'` (`--cluster item`) if equal ids are the same prompts; if they are mere row numbers, "
+    "nothing.",
     "F111": "Nothing; check that the probabilities are those that were used.",
     "F112": "Give the probabilities that items had as a column `gold_probability` of items; or draw gold at random.",
     "F113": "Name each round once.",
@@ -158,9 +160,11 @@ FINDINGS: Mapping[str, str] = {
     "F205": "Have an expert answer some items of the current round, and use `hero3`.",
     "F206": "Use `hero3`, which allows for it; count on fewer labelers than there are.",
     "F207": "Find out what changed in these labelers' instructions or prompts; have gold for some current items.",
-    "F208": "Give new labelers some history: let them label items that have gold. Name their group (`groups=`).",
+    "F208": "Give new labelers some history: let them label items that have gold. Name their group (`groups=`, "
+    "`--groups FILE`).",
     "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
-    "F210": "Use `hero3`, or `fit_reliability(history, shrinkage=3)` as history; best, more labels of fewer labelers.",
+    "F210": "Use `hero3`, or `fit_reliability(history, shrinkage=3)` as history (`--shrinkage 3`); best, more labels "
+    "of fewer labelers.",
     "F220": "Trust `ppi`, which rests on the gold alone; find out what changed in how items are labeled.",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Report the interval, not the value: its other end says how far from the edge the rate may be. More labels "
@@ -185,7 +189,7 @@ FINDINGS: Mapping[str, str] = {
     "F403": "Trust `hero1` more, or leave `method` out: the default does not rest on these means.",
     "F404": "If a column tells something about the answer, and its mean should be the same in both rounds, name it: "
     "`covariates=`, `--covariates`.",
-    "F405": "Nothing; set `penalty=` to fix it.",
+    "F405": "Nothing; set `penalty=` (`--penalty`) to fix it.",
     "F406": "Nothing; name the covariates yourself to choose others.",
     "F501": "Do not use that quantity; the others hold.",
     "F502": "Name the positive class, or read the distribution.",

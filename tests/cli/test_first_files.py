@@ -501,9 +501,9 @@ def test_scores_are_told_as_scores_before_any_gold(tmp_path: Path) -> None:
     assert "80 different numbers from 0.0" in said
     assert ": scores" in said
     code, said = run("check", tmp_path / "scores.jsonl")
-    assert code == 2, said  # without gold nothing can be asked of them, which is said too
+    assert code == 3, said  # without gold nothing can be asked of them, which is said too
     assert "give a history with gold" in " ".join(said.split())
-    assert "history's gold: labels are scores" in " ".join(said.split())
+    assert "unknown: labels are scores, and there is no gold" in " ".join(said.split())
 
 
 def test_a_comparison_that_knows_nothing_ends_with_3(tmp_path: Path) -> None:
@@ -594,3 +594,30 @@ def test_a_class_that_only_one_round_has_ends_no_backtest(tmp_path: Path) -> Non
     code, told = run("backtest", *paths, "--verbose")
     assert code == 0, told
     assert "without its own gold a class of '0', '1', '7' is unknown" in " ".join(told.split())
+
+
+def test_a_wide_table_without_rows_lacks_nothing_else(tmp_path: Path) -> None:
+    """Whose columns are labelers cannot be told without a row: three columns were asked for in vain."""
+    path = tmp_path / "may.csv"
+    path.write_text("id,gpt4,claude,expert\n", encoding="utf-8")
+    code, told = run("estimate", path)
+    assert (code, "E105" in told, "E104" in told) == (2, True, False), told
+
+
+def test_scores_without_any_gold_cannot_be_told(tmp_path: Path) -> None:
+    """It ended as if the call were wrong, and spoke of a method that nobody had asked for."""
+    rng = np.random.default_rng(1)
+    rows = [f"i{row},{a:.3f},{b:.3f}" for row, (a, b) in enumerate(rng.random((60, 2)))]
+    path = tmp_path / "may.csv"
+    path.write_text("\n".join(["item,judge_a,judge_b", *rows]) + "\n", encoding="utf-8")
+    code, told = run("estimate", path)
+    assert (code, "E214" in told, "dawid_skene" in told) == (3, True, False), told
+    assert run("estimate", path, "--method", "dawid_skene")[0] == 2
+    code, told = run("check", path)
+    assert code == 3
+    assert "unknown: labels are scores, and there is no gold" in " ".join(told.split())
+
+
+def test_a_plan_without_a_round_names_options_of_the_command() -> None:
+    code, told = run("plan", "--width", "0.1")
+    assert (code, "--items 500 --labelers 5" in " ".join(told.split())) == (2, True), told

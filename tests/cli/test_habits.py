@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rich.cells import cell_len
 
 from hero_eval.cli.habits import spread
 from hero_eval.cli.main import app
+from hero_eval.remedies import ERRORS, FINDINGS
 
 
 def wide(seed: int, n: int = 90) -> pd.DataFrame:
@@ -183,3 +185,15 @@ def test_every_command_shows_an_example_that_it_understands() -> None:
         for line in lines:
             typed = [word for word in line.split() if word.startswith("-") and not word.lstrip("-")[:1].isdigit()]
             assert {word for word in typed if word not in ("||", "-")} <= known | {"-h", "--help"}, line
+
+
+def test_whatever_a_remedy_names_exists_on_the_command_line() -> None:
+    """Advice that cannot be typed would be worse than none; and what Python calls an option is not what one types."""
+    known = {option for _, one in leaves(typer.main.get_command(app)) for of in one.params for option in of.opts}
+    known |= {"--install-completion", "--help"}
+    for code, text in {**ERRORS, **FINDINGS}.items():
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+        assert named <= known, code
+    for code in ("F108", "F110", "F117", "F118", "F119", "F122", "F131", "F208", "F210", "F405", "F406", "F513"):
+        if re.search(r"`\w+=", FINDINGS[code]):
+            assert "--" in FINDINGS[code], code

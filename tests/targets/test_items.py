@@ -366,4 +366,5 @@ def test_command_as_json(tmp_path: Path) -> None:
     ],
 )
 def test_command_refuses(more: tuple[str, ...], code: str) -> None:
-    assert code in refused(*ITEMS, *more)
+    asked = ITEMS[: ITEMS.index("--method")] if "--method" in more else ITEMS
+    assert code in refused(*asked, *more)

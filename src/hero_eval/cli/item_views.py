@@ -48,8 +48,8 @@ def _best(columns: Mapping[str, Sequence[Any]], classes: Sequence[str]) -> list[
 
 def _headline(columns: Mapping[str, Sequence[Any]], classes: Sequence[str]) -> str:
     said = list(columns["class"])
-    parts = [f"{said.count(name):,} most probably {name}" for name in classes if name in said]
-    return f"Of {phrasing.count(len(said), 'item')} " + ", ".join(parts) + "."
+    parts = [f"{said.count(name):,} most probably {name!r}" for name in classes if name in said]
+    return f"Of {phrasing.count(len(said), 'item')}, by what the labels tell: " + ", ".join(parts) + "."
 
 
 def _table(columns: Mapping[str, Sequence[Any]], best: Sequence[float | None], order: Sequence[int]) -> Table:

@@ -306,7 +306,7 @@ def _round_facts(one: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("labels per item", _range(per) + f", {per['mean']:.1f} on average"),
         ("labelers", ", ".join(one["labelers"])),
         ("gold", ", ".join(f"{name}: {of:,}" for name, of in one["gold_by_class"].items()) or "none"),
-        ("classes", ", ".join(map(repr, one["classes"])) or "those of history's gold: labels are scores"),
+        ("classes", ", ".join(map(repr, one["classes"])) or "unknown: labels are scores, and there is no gold"),
         ("covariates", ", ".join(covariates) or "none"),
         ("other columns", ", ".join(one["other_columns"]) or "none"),
         ("weights", "none" if weight is None else _range(weight)),

@@ -25,7 +25,7 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
         raise wrong(
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
-    _refuse_scores(method, rounds)
+    _refuse_scores(method, rounds, named=options.method is not None)
     _require_gold(method, rounds.currents, rounds.past)
     if options.wants_covariates and not gold and method.uses_covariates:
         raise wrong(
@@ -52,9 +52,15 @@ def is_lack(error: HeroError) -> bool:
     return error.exit_code == 3 or error.code in ("E206", "E211", "E214")
 
 
-def _refuse_scores(method: Method, rounds: RoundSet) -> None:
-    """Without gold nothing tells which scores are high enough for which class."""
+def _refuse_scores(method: Method, rounds: RoundSet, *, named: bool) -> None:
+    """Without gold nothing tells which scores are high enough for which class; `named`: the method was asked for."""
     scored = [one.name for one in rounds.all_rounds if one.has_scores]
+    if scored and method.evidence is LabelsOnly and not named:
+        message = (
+            f"the labels of round {scored[0]!r} are scores, and no gold tells how high a score a class takes: have an "
+            "expert answer some items, give a history with gold, or make labels 0 and 1 by a threshold of your own"
+        )
+        raise unsupported("E214", message)
     if scored and method.evidence is LabelsOnly:
         message = (
             f"the labels of round {scored[0]!r} are scores, and {method.name} looks at no gold, which alone tells how "

@@ -181,8 +181,11 @@ def _name_columns(sources: InputTables, options: ReadOptions, problems: list[Pro
         if source is None:
             continue
         named[table] = rename(source, needed, options.columns)
-        problems += missing_columns(named[table], needed, wrong_mappings)
-        if not named[table].n_rows:
+        empty = not named[table].n_rows
+        # Without rows nobody can tell whether each labeler has a column of its own.
+        if not (empty and table == "labels" and not {"labeler", "label"} & set(named[table].columns)):
+            problems += missing_columns(named[table], needed, wrong_mappings)
+        if empty:
             remedy = "Give at least one row." if table == "labels" else "Leave it out if there is nothing to say."
             problems.append(Problem("E105", f"{source.name} has a header but no rows. {remedy}"))
     return Tables(named.get("labels"), named.get("gold"), named.get("items"))

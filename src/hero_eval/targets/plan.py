@@ -127,7 +127,8 @@ def plan(
     level = check_level(level)
     if current is None:
         if items is None or labelers is None:
-            raise wrong("E221", "there is no current round; say what is planned: items=500, labelers=5")
+            plan = "items=500, labelers=5 (command: --items 500 --labelers 5)"
+            raise wrong("E221", f"there is no current round; say what is planned: {plan}")
         _refuse_for_design(history, judges)
         planned = Planned(items, labelers, sensitivity, specificity, gold, own_gold, rate, drift)
         return plan_design(planned, Wanted(width, detect, power, budget, dict(costs or {})), level)
