@@ -68,7 +68,7 @@ def _disk_is_not_waited_for() -> Iterator[None]:
     Processes of their own, servers and commands, do wait.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("os.fsync", lambda opened: None)
+        patched.setattr("os.fsync", lambda _: None)
         yield
 
 
