@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -24,17 +23,6 @@ def pytest_configure(config: pytest.Config) -> None:
         from random_examples import PROFILE
 
         settings.load_profile(PROFILE)
-
-
-def pytest_collection_finish() -> None:
-    """What was loaded stays to the end: to look through it for what could be freed took an eighth of the web tests."""
-    gc.collect()
-    gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    """Compiled modules that count what is left of them at the end would tell of leaks."""
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
