@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -26,12 +25,6 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(PROFILE)
 
 
-def pytest_collection_finish() -> None:
-    """What was loaded stays until the end: looking through it again for what could be freed took a twentieth of a run."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(scope="session")
 def pair() -> Pair:
     """A current round and its history with good labelers, gold and a covariate x."""
@@ -53,6 +46,17 @@ def _command_is_built_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("typer.testing._get_command", lru_cache(maxsize=None)(get_command))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _disk_is_not_waited_for() -> Iterator[None]:
+    """Tests see who is asked to sync what, never whether the drive did; thousands of times they would wait for it.
+
+    Processes of their own, servers and commands, do wait.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("os.fsync", lambda _: None)
         yield
 
 

@@ -9,5 +9,5 @@ import pytest
 
 
 def needs(package: str, reason: str) -> pytest.MarkDecorator:
-    """Skip where a package is missing; it is looked for, not loaded, since every process of a run collects all tests."""
+    """Skip where a package is missing; it is looked for and not loaded, since every process collects all tests."""
     return pytest.mark.skipif(find_spec(package) is None and os.environ.get("CI") != "true", reason=reason)

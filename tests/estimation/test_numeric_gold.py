@@ -96,6 +96,7 @@ def test_cut_rounds_keep_their_numbers(world: tuple[Round, np.ndarray, list[Roun
     assert np.array_equal(gold_numbers(part), gold_numbers(cut[0])[:50], equal_nan=True)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 200), min_size=30, max_size=120, unique=True), st.integers(0, 3))
 def test_classes_are_in_order(numbers: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -209,6 +209,7 @@ def test_words_are_mapped_to_golds_classes() -> None:
     assert mapped.holds_same_as(hero.Round(labels, gold))
 
 
+@pytest.mark.slow
 def test_methods_without_gold_refuse_scores() -> None:
     """A vote over bins would look like an answer."""
     current, past = rounds((probability,) * 3)

@@ -42,6 +42,7 @@ def test_who_cannot_win_does_not(ours: list[float], theirs: list[float], later: 
         assert clear_winner((*rival, *plays("hero3", whole)), ["hero1"]) is None
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4), st.integers(0, 4))
 def test_the_bound_is_what_a_search_finds(known: list[float], more: int) -> None:

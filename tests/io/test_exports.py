@@ -512,6 +512,7 @@ def two_providers(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_providers_are_two_rounds(tmp_path: Path) -> None:
     """Two models would be one round, with twice the items."""
     from asking import ask

@@ -137,6 +137,7 @@ def rounds(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_patterns_and_folders_of_rounds(rounds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [path.name for path in stands_for(str(rounds / "2026-*"), [])]
     assert names == ["2026-04.csv", "2026-05.csv"]
@@ -152,6 +153,7 @@ def test_patterns_and_folders_of_rounds(rounds: Path, monkeypatch: pytest.Monkey
     assert caught.value.code == "E136"
 
 
+@pytest.mark.slow
 def test_frames_and_paths_and_rounds_are_the_same(rounds: Path) -> None:
     path, past = rounds / "2026-05.csv", rounds / "2026-04.csv"
     frames = [pd.read_csv(path), pd.read_csv(past)]

@@ -60,6 +60,7 @@ def test_the_same_long_and_wide() -> None:
     assert hero.Round(long, gold).holds_same_as(hero.Round(frame))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*(st.sampled_from(["0", "1", ""]) for _ in range(4))), min_size=2, max_size=12))
 def test_melting_keeps_every_answer(rows: list[tuple[str, ...]]) -> None:
     """Against a table that is made long cell by cell."""

@@ -384,9 +384,7 @@ def _means_cost(
 
 
 @lru_cache(maxsize=4)
-def _bend_of_means(
-    groups: tuple[int, ...], raw: bytes, shape: tuple[int, ...], mean_sd: float, alike: float
-) -> Floats:
+def _bend_of_means(groups: tuple[int, ...], raw: bytes, shape: tuple[int, ...], mean_sd: float, alike: float) -> Floats:
     """The parabola's second derivatives (G * m, G * m), which are the same wherever the labelers' logits lie."""
     precision = np.frombuffer(raw).reshape(shape)
     flat = np.zeros(shape[:2])

@@ -316,6 +316,16 @@ def test_a_write_that_is_not_synced_would_be_noticed(tmp_path: Path, forgotten: 
     assert not kept.exists() or kept.read_bytes() == b""
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="another call there")
+def test_the_system_is_asked_to_sync_files_and_their_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was reported as added would be gone after a loss of power."""
+    asked = []
+    monkeypatch.setattr("os.fsync", lambda opened: asked.append(os.fstat(opened).st_ino))
+    disk.write_new(tmp_path / "file", b"1234")
+    assert asked[-1] == tmp_path.stat().st_ino  # its name, after its contents
+    assert (tmp_path / "file").stat().st_ino in asked[:-1]
+
+
 # Dates
 
 
