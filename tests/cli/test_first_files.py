@@ -345,9 +345,10 @@ def test_a_plan_before_data_ignores_nothing(tmp_path: Path) -> None:
     planned = ["plan", "--items", "500", "--labelers", "5", "--gold", "50"]
     code, told = run(*planned, "--history", past)
     assert (code, "E204 history has no effect" in told) == (2, True), told
-    code, told = run(*planned, "--budget", "100", "--cost", "gold=3")
-    assert (code, "E204 budget has no effect" in told, "E204 costs" in told) == (2, True, True), told
-    assert run(*planned)[0] == 0
+    plain, spent = (run(*planned, *more) for more in ([], ["--budget", "100", "--cost", "gold=3,label=0.05"]))
+    assert (plain[0], spent[0]) == (0, 0), spent[1]
+    assert "100" in spent[1]
+    assert spent[1] != plain[1]
 
 
 @pytest.mark.slow
