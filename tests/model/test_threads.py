@@ -11,8 +11,8 @@ from make_rounds import draw_pair
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hero_eval as hero
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.methods.registry import all_methods
-from hero_eval.model.threads import one_blas_thread
 
 
 def blas_threads() -> set[int]:
@@ -35,7 +35,7 @@ import scipy.linalg
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from threadpoolctl import threadpool_info
-from hero_eval.model.threads import one_blas_thread
+from hero_eval.blas_threads import one_blas_thread
 
 def blas_threads():
     return sorted({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})

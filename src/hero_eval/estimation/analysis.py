@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.estimate import Estimate
 from hero_eval.estimation.bootstrap import Replicates, draw_replicates
 from hero_eval.estimation.curves import (
@@ -40,7 +41,6 @@ from hero_eval.methods.result import Fit
 from hero_eval.model.confidence_sequence import mixture_size, reach
 from hero_eval.model.patterns import Floats
 from hero_eval.model.rates import EDGE_ITEMS
-from hero_eval.model.threads import one_blas_thread
 
 _NO_SPREAD = 1e-20
 _TOUCH = 2e-3  # the default clipping bound, and a little more

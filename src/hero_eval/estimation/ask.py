@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import require
 from hero_eval.estimation.select import MethodChoice, best_with_gold, reconsider, without_history_gold
 from hero_eval.methods.registry import all_methods
-from hero_eval.model.threads import one_blas_thread
 from hero_eval.round import Round
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.counting.count import stays
 from hero_eval.estimation.gold_sampling import routing_findings, used_probabilities
 from hero_eval.estimation.own_gold import disagreement, disagreement_finding
@@ -28,7 +29,6 @@ from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Floats
 from hero_eval.model.split_half import typical_labels
-from hero_eval.model.threads import one_blas_thread
 
 HALF_WIDTH = 0.05
 """How closely the gold that a refusal asks for would give the rate."""

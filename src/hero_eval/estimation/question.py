@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.estimation.options import Options
 from hero_eval.findings import Finding
 from hero_eval.influence import Influence, Part
@@ -20,7 +21,6 @@ from hero_eval.methods.evidence import Evidence
 from hero_eval.methods.registry import Method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Bools, Floats
-from hero_eval.model.threads import one_blas_thread
 from hero_eval.round import Round
 
 

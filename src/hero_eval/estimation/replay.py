@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.counting.count import is_large, tally_of
 from hero_eval.errors import HeroError, unsupported
 from hero_eval.estimate import Estimate
@@ -31,7 +32,6 @@ from hero_eval.model.gold_history import past_mean
 from hero_eval.model.hero3.drift import SIZES, DriftPosterior, drift_posterior, no_drift
 from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
 from hero_eval.model.patterns import Floats, Ints
-from hero_eval.model.threads import one_blas_thread
 from hero_eval.round import Round
 
 HISTORY_MEAN = "history_mean"

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hero_eval.blas_threads import one_blas_thread
 from hero_eval.classes import common_classes, in_one_spelling
 from hero_eval.counting.count import count
 from hero_eval.counting.memory import Counted
@@ -19,7 +20,6 @@ from hero_eval.model.em import EMOptions, EMReport, gold_counts, gold_start
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored
 from hero_eval.model.latent import Latent
 from hero_eval.model.score_tests import measure_skills
-from hero_eval.model.threads import one_blas_thread
 from hero_eval.read import RoundLike, TableLike, past_rounds_of
 from hero_eval.round import Round
 from hero_eval.score_scale import on_one_scale

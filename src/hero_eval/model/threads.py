@@ -1,16 +1,12 @@
-"""How many threads the kernels may use, and that products of small matrices use one."""
+"""How many threads the kernels may use."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from threading import Lock
-from typing import Any
 
 _limits: list[int] = []
-_lock = Lock()
 
 
 @contextmanager
@@ -27,29 +23,3 @@ def thread_count() -> int:
     """The cores that this process may use, unless fewer threads are asked for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([cores, *_limits])
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Products and factors of matrices take one thread in here, whoever multiplies.
-
-    Those of a fit are small: threads that wait for each other cost several times what they save, the more the busier
-    the machine is, and sums would depend on their number. Who comes first takes the threads, and gives them back.
-    """
-    if not _lock.acquire(blocking=False):  # somebody has taken them already
-        yield
-        return
-    try:
-        with _libraries().limit(limits=1, user_api="blas"):
-            yield
-    finally:
-        _lock.release()
-
-
-@cache
-def _libraries() -> Any:
-    """The libraries that multiply matrices: looked up once they are loaded, numpy's and scipy's own."""
-    import scipy.linalg  # noqa: F401
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
