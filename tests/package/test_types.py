@@ -27,7 +27,7 @@ store = hero.open_store("evals")
 store.estimate("may", covariates=["judge"], history=hero.History(models=("v6",)), by="language")
 """
 
-# Strict as the package itself, whose own bodies are left to `make lint`: with them this takes ten times as long.
+# Strict as the package itself, whose own bodies are left to `make lint`.
 CONFIGURATION = """\
 [mypy]
 strict = True
