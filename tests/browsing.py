@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from repository import ROOT
+from web_server import PATIENCE
 
 AXE = Path(os.environ.get("HERO_AXE", ROOT / "build/browser/axe.min.js"))
 MISSING = [
@@ -54,6 +56,7 @@ def chromium(downloads: Path | None = None) -> Iterator[Any]:
         if downloads is not None:
             options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
         driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        driver.set_script_timeout(PATIENCE)  # a busy machine looks through a long page for more than half a minute
         try:
             yield driver
         finally:
@@ -98,3 +101,35 @@ def serious(browser: Any, rules: Sequence[str] = ()) -> list[tuple[str, list[str
     asked |= {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
     found = browser.execute_async_script(TOLD, asked)
     return [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
+def wait(condition: Callable[[], Any]) -> Any:
+    """What the condition gives, once that is something."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def find(browser: Any, selector: str) -> list[Any]:
+    """All that the selector meets, which may be nothing."""
+    found: list[Any] = browser.find_elements("css selector", selector)
+    return found
+
+
+def text(browser: Any, selector: str) -> str:
+    """All that is shown there; the page may be on its way out."""
+    from selenium.common.exceptions import StaleElementReferenceException
+
+    try:
+        return " ".join(one.text for one in find(browser, selector))
+    except StaleElementReferenceException:
+        return ""
+
+
+def key(browser: Any, name: str) -> None:
+    """Press a key, wherever the focus is."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(browser).send_keys(name).perform()

@@ -5,16 +5,15 @@ Needs what `tests/browser/test_report_browser.py` needs; `make browser` brings i
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import SKIPPED, asked_for, chromium, look_as, serious
+from browsing import SKIPPED, asked_for, chromium, find, key, look_as, serious, text, wait
 from vote_tables import BATTLES, MODELS, fill_with_battles
-from web_server import PATIENCE, served
+from web_server import served
 
 import hero_eval as hero
 from hero_eval.store.gold_records import read_records
@@ -45,36 +44,6 @@ def site(place: tuple[Path, dict[str, str]]) -> Iterator[str]:
 def browser() -> Iterator[Any]:
     with chromium() as driver:
         yield driver
-
-
-def wait(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return found
-
-
-def find(browser: Any, selector: str) -> list[Any]:
-    found: list[Any] = browser.find_elements("css selector", selector)
-    return found
-
-
-def text(browser: Any, selector: str) -> str:
-    """All that is shown there; the page may be on its way out."""
-    from selenium.common.exceptions import StaleElementReferenceException
-
-    try:
-        return " ".join(one.text for one in find(browser, selector))
-    except StaleElementReferenceException:
-        return ""
-
-
-def key(browser: Any, name: str) -> None:
-    """Press a key, wherever the focus is."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    ActionChains(browser).send_keys(name).perform()
 
 
 def ranked(browser: Any, site: str) -> str:

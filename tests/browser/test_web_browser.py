@@ -5,16 +5,15 @@ Needs what `tests/browser/test_report_browser.py` needs; `make browser` brings i
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from browsing import COLORS, MISSING, SKIPPED, asked_for, chromium, look_as, serious
-from web_server import PATIENCE, page_when_there, served
+from browsing import COLORS, MISSING, SKIPPED, asked_for, chromium, find, look_as, serious, wait
+from web_server import page_when_there, served
 from web_store import SCRIPT, add_hostile, answers, csv_of, fill
 
 pytestmark = pytest.mark.browser
@@ -66,19 +65,6 @@ def browser(place: Path) -> Iterator[Any]:
     (place / "downloads").mkdir()
     with chromium(place / "downloads") as driver:
         yield driver
-
-
-def wait(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    return found
-
-
-def find(browser: Any, selector: str) -> list[Any]:
-    found: list[Any] = browser.find_elements("css selector", selector)
-    return found
 
 
 def press(browser: Any, text: str) -> None:
