@@ -111,8 +111,6 @@ class Round(AnyRound):
     """The positive class, if one was named."""
     frame_kind: str
     """Where the labels came from: pandas, polars, pyarrow, duckdb or files."""
-    counts: dict[Any, Any]
-    """What was counted of the round before, for those who count it again; of small rounds only."""
     holds_items: bool = True
     """Whether items and labels are at hand one by one; not if `read_round` left them in their files."""
     stays_in_engine: bool = False
@@ -166,7 +164,7 @@ class Round(AnyRound):
         self.positive = contents.positive
         self.frame_kind = contents.frame_kind
         self.idle = contents.idle
-        self.counts = {}
+        self.counts: dict[Any, Any] = {}  # for those who count it again; of small rounds only
         self.kind_given = contents.label_kind
 
     @property
@@ -376,7 +374,6 @@ class Round(AnyRound):
             raise ValueError(f"mask has shape {keep.shape}, the round has {self.n_items} items")
         rows = keep[self.label_item]
         position = np.cumsum(keep) - 1
-        kept = np.flatnonzero(keep)
         return Round._of(
             dataclasses.replace(
                 self._contents,
@@ -388,7 +385,7 @@ class Round(AnyRound):
                 gold=self.gold[keep],
                 gold_number=None if self._contents.gold_number is None else self._contents.gold_number[keep],
                 weight=None if self.weight is None else self.weight[keep],
-                columns={name: take(column, kept) for name, column in self._contents.columns.items()},
+                columns={name: take(column, np.flatnonzero(keep)) for name, column in self._contents.columns.items()},
                 notes=(),
             )
         )
@@ -410,18 +407,15 @@ class Round(AnyRound):
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
     def shape_and_sums(self) -> tuple[Any, ...]:
-        weight = np.array(
-            [zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in (*self.values, "")], np.int64
-        )
+        texts = [value.encode("utf-8", "surrogatepass") for value in (*self.values, "")]
+        weight = np.array([zlib.crc32(text) for text in texts], np.int64)
         some = self._contents.every(max(1, self.n_items // 1000))
 
         def sum_of(answers: NDArray[np.int64]) -> int:
             return int(weight[answers] @ (1 + np.arange(len(answers)) % 1009))
 
-        scores = self.label_score
-        labels = sum_of(self.label_answer) if scores is None else zlib.crc32(scores.tobytes())
-        sums = labels, sum_of(self.gold)
-        return type(self), self.n_items, self.n_labels, self.labelers, hash(some), sums
+        labels = sum_of(self.label_answer) if self.label_score is None else zlib.crc32(self.label_score.tobytes())
+        return type(self), self.n_items, self.n_labels, self.labelers, hash(some), (labels, sum_of(self.gold))
 
     def _said(self, answers: NDArray[np.int64]) -> NDArray[np.object_]:
         """Answers as they are spelled: rounds may number them differently."""

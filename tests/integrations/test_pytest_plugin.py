@@ -88,13 +88,19 @@ def test_slips_are_told(project: pytest.Pytester, body: str, says: str) -> None:
 
 
 def test_two_models_and_flags(project: pytest.Pytester) -> None:
-    """Differences and moderation are gates too; a model that is compared with itself differs by exactly nothing."""
+    """Differences and moderation are gates too; of a model that is compared with itself no gate can say anything."""
     (project.path / "rounds" / "may").unlink()
-    may = project.mkdir("rounds/may")
-    (may / "labels.csv").write_bytes((EXAMPLE / "current" / "labels.csv").read_bytes())
-    items = sorted({line.split(",")[0] for line in (may / "labels.csv").read_text().splitlines()[1:]})
+    may, june = project.mkdir("rounds/may"), project.mkdir("june")
+    lines = (EXAMPLE / "current" / "labels.csv").read_text().splitlines(keepends=True)
+    items = sorted({line.split(",")[0] for line in lines[1:]})
+    (may / "labels.csv").write_text("".join(lines))
+    (june / "labels.csv").write_text("".join(line for line in lines if line.split(",")[0] != items[0]))
     (may / "items.csv").write_text("item,flag\n" + "".join(f"{item},{i % 2}\n" for i, item in enumerate(items)))
     body = (
-        "assert may.minus(may) >= 0\n    assert may.minus(may) <= 0\n    assert may.moderation('flag')['recall'] >= 0"
+        "june = hero_round('june', history='rounds/april', method='hero1')\n    assert may.minus(june) >= -0.5\n"
+        "    assert may.moderation('flag')['recall'] >= 0"
     )
     run(project, body, method="hero1").assert_outcomes(passed=1)
+    itself = run(project, "assert may.minus(may) >= -0.5", method="hero1")
+    itself.assert_outcomes(failed=1)
+    assert "gate undecided" in itself.stdout.str()

@@ -19,6 +19,9 @@ from hero_eval.model.pooling import Pooling
 _NEWTON_STEPS = 2
 """Of labelers and classes in one M-step: the first goes nearly all the way. It changes the way to the maximum, not the
 maximum. Doubled, EM takes as many steps, each longer (reasoned)."""
+_HELD = 1e-9
+"""Of the largest information, added where a level has none. It changes the way to the maximum, not the maximum
+(reasoned)."""
 
 
 def m_step(
@@ -59,12 +62,14 @@ def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected
     return at.levels + short * levels, at.tilts + short * tilts
 
 
-def _solved(curvature: Floats, gradient: Floats) -> Floats:
-    """The Newton step; where a trial far from the maximum has left a level without any weight, the shortest one."""
+def _solved(information: Floats, gradient: Floats) -> Floats:
+    """Newton's step; where a trial far from the maximum has left a level without any weight, and so without
+    information, the way that the gradient shows, which is damped."""
     try:
-        return np.asarray(np.linalg.solve(curvature, gradient), np.float64)
+        return np.asarray(np.linalg.solve(information, gradient), np.float64)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(curvature, gradient, rcond=None)[0], np.float64)
+        held = _HELD * max(float(np.abs(np.diag(information)).max()), 1.0)
+        return np.asarray(np.linalg.solve(information + held * np.eye(len(information)), gradient), np.float64)
 
 
 def level_curvature(at: LevelParameters, size: Floats) -> Floats:
