@@ -119,12 +119,12 @@ def find(browser: Any, selector: str) -> list[Any]:
 
 
 def text(browser: Any, selector: str) -> str:
-    """All that is shown there; the page may be on its way out."""
-    from selenium.common.exceptions import StaleElementReferenceException
+    """All that is shown there; nothing while the page is on its way out, of which a driver tells in several ways."""
+    from selenium.common.exceptions import WebDriverException
 
     try:
         return " ".join(one.text for one in find(browser, selector))
-    except StaleElementReferenceException:
+    except WebDriverException:
         return ""
 
 

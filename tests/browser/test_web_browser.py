@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from browsing import COLORS, MISSING, SKIPPED, asked_for, chromium, find, look_as, serious, wait
+from browsing import COLORS, MISSING, SKIPPED, asked_for, chromium, find, look_as, serious, text, wait
 from web_server import page_when_there, served
 from web_store import SCRIPT, add_hostile, answers, csv_of, fill
 
@@ -80,7 +80,7 @@ def is_over(browser: Any) -> bool:
 
 
 def answer(browser: Any) -> str:
-    return " ".join(one.text for one in find(browser, ".answer"))
+    return text(browser, ".answer")
 
 
 @pytest.mark.parametrize("path", PAGES)
