@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import hero_eval as hero
 from hero_eval.cli.main import app
-from hero_eval.estimation.standing import ordinal, rank_words, standing_of
+from hero_eval.estimation.standing import standing_of
 from hero_eval.model.simultaneous import (
     MaxT,
     benjamini_hochberg,
@@ -120,12 +120,6 @@ def test_the_lowest_may_be_best() -> None:
     assert found.order.tolist() == [1, 0]
     assert found.p_best[1] > 0.99
     assert found.better[1, 0]
-
-
-def test_ranks_in_words() -> None:
-    assert rank_words(1, 1) == "first"
-    assert rank_words(2, 4) == "second to fourth"
-    assert [ordinal(at) for at in (11, 12, 13, 21, 22, 101)] == ["11th", "12th", "13th", "21st", "22nd", "101st"]
 
 
 @pytest.mark.simulation

@@ -28,8 +28,6 @@ from hero_eval.name_lists import joined
 _FILES = ("hero.toml", "pyproject.toml")
 _HISTORY = {"question": str, "models": list, "since": str, "before": str}
 
-ESTIMATING = ("estimate", "compare", "winrate", "moderation")
-
 
 class ConfiguredGroup(ExitCodeGroup):
     """All commands, with the defaults that a file gives them."""

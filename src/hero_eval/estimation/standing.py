@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,18 +121,3 @@ def check_standing(correction: str, best: str) -> None:
 def t_of_confidence(below: float, df: float) -> float:
     """How clear a difference is, in standard errors, from the confidence that it lies below 0."""
     return -t_quantile(min(max(below, 1e-15), 1.0 - 1e-15), df)
-
-
-def rank_words(low: int, high: int) -> str:
-    """first; second to fourth."""
-    return ordinal(low) if low == high else f"{ordinal(low)} to {ordinal(high)}"
-
-
-_ORDINALS: Sequence[str] = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-
-
-def ordinal(rank: int) -> str:
-    if rank <= len(_ORDINALS):
-        return _ORDINALS[rank - 1]
-    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank}{ending}"

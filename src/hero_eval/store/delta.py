@@ -40,9 +40,6 @@ class File:
     first_batch: str
     last_batch: str
 
-    def may_hold(self, batch: str) -> bool:
-        return self.first_batch <= batch <= self.last_batch
-
 
 @dataclass
 class Opened:

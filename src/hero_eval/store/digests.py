@@ -6,7 +6,6 @@ notices damage, lost rows and foreign rows. It is no signature: whoever may writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -39,12 +38,6 @@ def row_digests(name: str, table: Any) -> Lanes:
 def digest(rows: Lanes) -> str:
     """The digest of rows in any order."""
     return "".join(f"{int(lane):016x}" for lane in rows.sum(axis=0, dtype=np.uint64))
-
-
-def digests(rows: Lanes, starts: Sequence[int]) -> list[str]:
-    """The digests of consecutive parts, each from its start to the next one's."""
-    ends = [*starts[1:], len(rows)]
-    return [digest(rows[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _mix(lanes: Lanes) -> Lanes:

@@ -92,11 +92,6 @@ def fold_all(store: ReadableStore) -> list[Folded]:
     return [found for name in names if (found := fold_answers(store, name)).changed]
 
 
-def pending(store: ReadableStore, name: str) -> bool:
-    """Whether answers to a round wait to become gold."""
-    return bool(read_records(store.place, name)) and _is_news(_plan(store, store.log().find(name)))
-
-
 def _plan(store: ReadableStore, entry: Entry) -> _Fold:
     """The round as it would be with all answers that hold; E109 and the like if it would contradict itself."""
     import pyarrow as pa

@@ -17,8 +17,6 @@ from hero_eval import __version__
 from hero_eval.store import commits, delta
 from hero_eval.store.schemas import schema
 
-ACTIONS = ("answer", "skip", "undo")
-
 
 @dataclass(frozen=True)
 class ExpertQueue:

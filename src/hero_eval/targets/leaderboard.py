@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from hero_eval.display import Displayed
 from hero_eval.errors import wrong
@@ -310,7 +309,3 @@ class Leaderboard(RankedModels, Displayed, Framed):
 def level_of(critical: float, df: float) -> float:
     """The level of a single interval of this many standard errors."""
     return 1.0 - 2.0 * float(t_above(np.array(critical), df))
-
-
-def log_odds(share: float) -> float:
-    return float(special.logit(min(max(share, 1e-9), 1.0 - 1e-9)))

@@ -51,7 +51,6 @@ LOOK = 0.25
 FAILED_FOR = 600.0
 """Seconds after which what failed may be tried again by whoever asks."""
 
-STATES = ("waiting", "running", "done", "failed")
 READING = ("preview", "add")
 """Kinds of work that read what somebody sent."""
 

@@ -118,14 +118,6 @@ def vote_progress(tell: Tell, store: hero.Store, round: str, n_records: int, fol
     return Result(dict(plain({**document, **said})))
 
 
-def _lead(board: Leaderboard) -> tuple[float, float, float]:
-    """By how much the first leads the second, and between what."""
-    pairs = board.pair_columns()
-    both = list(zip(pairs["better"], pairs["worse"], strict=True))
-    at = next(at for at, pair in enumerate(both) if set(pair) == set(board.order[:2]))
-    return float(pairs["elo"][at]), float(pairs["low"][at]), float(pairs["high"][at])
-
-
 def _next_pairs(store: hero.Store, round: str, board: Leaderboard) -> list[tuple[int, int]]:
     """The models of the next ten battles of the open queue."""
     queue = read_queues(store.place, round)[-1]
