@@ -33,9 +33,10 @@ $(DEMO): pyproject.toml
 	@touch $@
 
 # What the tests stand on comes to two hundred packages, among whose versions pip looks around for minutes; uv takes seconds.
+# On a slow line or a busy machine a large package takes longer than uv's own patience, half a minute.
 $(READY): $(DEMO)
 	$(BIN)/python -m pip install --quiet 'uv>=0.4'
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,spark]' || \
+	UV_HTTP_TIMEOUT=300 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,spark]' || \
 	  $(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
 	@touch $@
 
