@@ -73,7 +73,7 @@ def test_pairs_of_labels_show_how_far_labelers_differ() -> None:
         patterns = patterns_of(labels)
         post = np.ones((patterns.n_rows, 1))
         share = np.full((n_labelers, 2, 1), 0.5)
-        found = overdispersion(*labeler_scores(patterns, post, share, np.ones((1, 1))))[0]
+        found = overdispersion(*labeler_scores(patterns, post, share, np.ones((1, 1))), 1)[0]
         assert found == LEAST_SPREAD if sd == 0.0 else 0.4 < found < 1.5
 
 

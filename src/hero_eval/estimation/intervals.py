@@ -212,8 +212,7 @@ def drift_curve(
     def shifted(steps: Floats) -> Floats:
         return places(between.moved_by(steps.ravel()[:, None] * direction)).reshape(steps.shape)
 
-    steepest = between.slopes() @ along
-    direction = steepest / max(float(np.linalg.norm(steepest)), 1e-300)
+    direction, _ = between.steepest(along)
     drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.df))
     if between.unseen is None:
         where = shifted(drifts)

@@ -283,9 +283,7 @@ def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> R
     if between is None or fit.levels is None:
         return None
     along = quantity.contrast[1:] - quantity.contrast[0]
-    steepest = between.slopes() @ along
-    slope = float(np.linalg.norm(steepest))
-    direction = steepest / max(slope, 1e-300)
+    direction, slope = between.steepest(along)
     start = float(quantity.contrast @ between.moved(0.0 * direction))
     low, high = quantity.bounds
     n_gold = seen.n_gold

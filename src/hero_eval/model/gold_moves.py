@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_covariance
 from hero_eval.model.hero3.current_rates import CurrentRates, FittedRound
 from hero_eval.model.hero3.drift import label_shares, shift_logits
 from hero_eval.model.hero3.drift_variance import DriftVariance
@@ -75,7 +76,8 @@ def gold_moves(fitted: FittedRound, found: CurrentRates, drift: DriftVariance, c
     own = contrast / float(rows.patterns.counts[here].sum())
     through = fit.information.solve(found.gradient @ along[:, None])[:, 0]
     by_class = np.stack([_scores_along(fitted, here, k, through) for k in range(rows.n_classes)], axis=1)
-    by_drift = np.concatenate([[0.0], drift.drift.size**2 * drift.slopes().T @ along])
+    shift = even_covariance(len(along)) @ drift.slopes().T @ along
+    by_drift = np.concatenate([[0.0], drift.drift.size**2 * shift])
     whole = np.stack(np.broadcast_arrays(own, by_class, by_drift))
     parts = whole - (shares * whole).sum(axis=2, keepdims=True)
     item_rows = rows.patterns.row_of_item

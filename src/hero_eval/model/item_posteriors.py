@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from hero_eval.model.even_logits import even_covariance
 from hero_eval.model.hero3.class_split import shift_to
 from hero_eval.model.hero3.drift import drift_steps, shift_logits
 from hero_eval.model.hero3.drift_variance import DriftVariance
@@ -50,7 +51,8 @@ class RoundDoubt:
         place = np.minimum(np.searchsorted(np.cumsum(between.drift.weights), at), len(between.drift.sizes) - 1)
         size = between.drift.sizes[rng.permutation(place)]
         steps = drift_steps(_DRAWS, between.drift.df)
-        out = np.stack([size * rng.permutation(steps) for _ in range(n_logits)], axis=1)
+        own = np.stack([size * rng.permutation(steps) for _ in range(n_logits)], axis=1)
+        out: Floats = own @ np.linalg.cholesky(even_covariance(n_logits)).T
         normal = np.stack([rng.permutation(special.ndtri(at)) for _ in range(n_logits)], axis=1)
         out += normal @ self._root().T
         if between.unseen is not None:

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_blocks, even_covariance, even_precision, even_spread
 from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 
 PSEUDO_GROUP = 2.0
@@ -55,6 +56,7 @@ class Pooling:
     groups: Ints
     precision: Floats  # (J, w, w)
     held: Floats | None = None  # (J, w): means that are taken as known instead
+    n_free: int = 1  # the numbers are logits of so many answers against the first
 
     @cached_property
     def n_groups(self) -> int:
@@ -64,7 +66,7 @@ class Pooling:
     def inner(self) -> Floats:
         """A (G w, G w)."""
         n_groups, width = self.n_groups, self.precision.shape[1]
-        loose = np.eye(width) / (n_groups * MEAN_SD**2)
+        loose = even_blocks(np.eye(width // self.n_free), self.n_free) / (n_groups * MEAN_SD**2)
         if n_groups == 1:
             single: Floats = np.add.reduce(self.precision, axis=0) + loose
             return single
@@ -292,17 +294,22 @@ def labeler_scores(patterns: Patterns, post: Floats, share: Floats, basis: Float
     return sums, squares
 
 
-def overdispersion(sums: Floats, squares: Floats) -> Floats:
-    """(w,): variances of labelers' numbers around their mean, at which the scores (J, w) and their squares were taken.
+def overdispersion(sums: Floats, squares: Floats, n_free: int) -> Floats:
+    """(q,): variances of labelers' numbers around their mean, at which the scores (J, w) and their squares were taken.
 
     For labelers that differ by little the expectation of  sum_j (s_j s_j' - O_j)  is  sum_j O_j V O_j:  the products of
-    pairs of labels by the same labeler. Solved for a diagonal V that is not negative, with the pairs taken at the lower
-    end of what chance leaves open: labelers are told apart where the labels show that they differ.
+    pairs of labels by the same labeler. Solved for a V that is not negative and holds the q numbers of an answer
+    independent, with logits of all `n_free` + 1 answers alike, with the pairs taken at the lower end of what chance
+    leaves open: labelers are told apart where the labels show that they differ.
     """
     from scipy import optimize  # slow to load, and only crowds need it
 
-    pairs = np.einsum("ja,ja->a", sums, sums) - np.einsum("jaa->a", squares)
-    weight = np.einsum("jab,jab->ab", squares, squares)
+    even, n_labelers = even_covariance(n_free), len(sums)
+    by_answer, known = sums.reshape(n_labelers, n_free, -1), squares.reshape(n_labelers, n_free, -1, *sums.shape[1:])
+    known = known.reshape(n_labelers, n_free, known.shape[2], n_free, -1)
+    pairs = np.einsum("jaq,ab,jbq->q", by_answer, even, by_answer) - np.einsum("ab,jaqbq->q", even, known)
+    spread = np.einsum("ab,jbqcp->jaqcp", even, known)
+    weight = np.einsum("jaqcp,jcpaq->qp", spread, spread)
     scale = np.sqrt(np.maximum(np.diag(weight), 1e-300))
     sure = pairs / scale - _CHANCE * np.sqrt(2.0)  # labelers that do not differ give pairs of standard error sqrt(2)
     found, _ = optimize.nnls(weight / np.outer(scale, scale), sure)
@@ -310,7 +317,9 @@ def overdispersion(sums: Floats, squares: Floats) -> Floats:
     return out
 
 
-def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Floats, *, alike: bool = False) -> Floats:
+def thin_spread(
+    sums: Floats, squares: Floats, gap: Floats | None, precision: Floats, n_free: int, *, alike: bool = False
+) -> Floats:
     """(w, w): the covariance of labelers with few labels: a first guess, or from how far they are off (gap).
 
     A number of which labelers' own labels say less than their group's mean does is taken to be the same for all. With
@@ -318,17 +327,21 @@ def thin_spread(sums: Floats, squares: Floats, gap: Floats | None, precision: Fl
     alone would have all their differences explained by it, and rates would move towards the other class.
     """
     own = np.einsum("jaa->j", squares) > 0
+    even, known = even_covariance(n_free), squares[own].reshape(-1, n_free, sums.shape[1] // n_free, sums.shape[1])
+    known = known.reshape(*known.shape[:3], n_free, -1)
     if gap is None:
-        covariance = np.diag(overdispersion(sums, squares))
+        covariance = even_spread(np.diag(overdispersion(sums, squares, n_free)), n_free)
     else:
         covariance = (gap.T @ gap + np.linalg.inv(squares[own] + precision[own]).sum(axis=0)) / len(gap)
-    each = np.einsum("jaa->ja", squares)[own]
+    each = np.einsum("ab,jaqbq->jq", even, known) / n_free
     typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
-    apart = np.diag(covariance) * typical >= 1.0
+    by_answer = covariance.reshape(n_free, each.shape[1], n_free, -1)
+    apart = np.einsum("ab,aqbq->q", even_precision(n_free), by_answer) / n_free * typical >= 1.0
     if alike:
         apart = np.full(len(apart), apart.all())
-    covariance = np.where(np.outer(apart, apart), covariance, 0.0)
-    out: Floats = covariance + np.diag(np.where(apart, 0.0, LEAST_SPREAD))
+    kept = np.tile(apart, n_free)
+    covariance = np.where(np.outer(kept, kept), covariance, 0.0)
+    out: Floats = covariance + even_spread(np.diag(np.where(apart, 0.0, LEAST_SPREAD)), n_free)
     return out
 
 

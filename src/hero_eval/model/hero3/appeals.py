@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_precision
 from hero_eval.model.hero3.drift import gold_rows, label_shares
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.patterns import Floats
@@ -50,5 +51,6 @@ def lapse_covariance(fit: LevelModel) -> Floats:
     offset, gold, counts = gold_rows(fit, fit.rows.known)
     apart = float(counts @ -np.expm1(offset[np.arange(len(gold)), gold])) + _JEFFREYS
     whole = float(counts.sum()) + 2.0 * _JEFFREYS
-    out: Floats = apart * (apart + 1.0) / (whole * (whole + 1.0)) * np.eye(n_free)
+    square = apart * (apart + 1.0) / (whole * (whole + 1.0))
+    out: Floats = square * 0.5 * (n_free + 1) / n_free * even_precision(n_free)  # that of every class's rate
     return out

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from hero_eval.model.even_logits import even_precision, widest
 from hero_eval.model.hero3.drift import (
     SIZES,
     DriftPosterior,
@@ -106,12 +107,17 @@ def shift_to(shares: Floats, counts: Floats, rates: Floats) -> Floats:
         now = shift_logits(shares, shift)
         gap = (rates - counts @ now / counts.sum())[1:]
         slopes = mean_slopes(now, counts) + 1e-9 * np.eye(len(gap))
-        new = np.clip(shift + np.clip(np.linalg.solve(slopes, gap), -1.0, 1.0), -_FARTHEST, _FARTHEST)
+        new = _at_most(_FARTHEST, shift + _at_most(1.0, np.linalg.solve(slopes, gap)))
         moved = float(np.abs(new - shift).max())
         shift = new
         if moved < _REST:
             break
     return shift
+
+
+def _at_most(most: float, shift: Floats) -> Floats:
+    """The shift (K-1,), or so much of it that no two classes are farther apart."""
+    return shift * min(1.0, most / max(float(widest(shift[None, :, None])[0, 0]), 1e-300))
 
 
 def learn_split(fit: LevelModel, *readings: Floats) -> ClassSplit:
@@ -138,7 +144,8 @@ def learn_split(fit: LevelModel, *readings: Floats) -> ClassSplit:
     chance = np.exp(joint - logsumexp(joint))
     by_cell = np.stack([c * moves[s, -1] for s, c, _ in cells])[:, None] + means - means[0]
     shift = np.einsum("ik,ikc->c", chance, by_cell)
-    spread = float(np.einsum("ik,ikc->", chance, (by_cell - shift) ** 2)) / len(shift)
+    off = by_cell - shift
+    spread = float(np.einsum("ik,ikc,cd,ikd->", chance, off, even_precision(len(shift)), off)) / len(shift)
     drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
     chances = chance.sum(axis=1)
     of_reading = sum_by(np.array([s for s, _, _ in cells[1:]]), chances[1:], len(moves))

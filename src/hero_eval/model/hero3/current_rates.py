@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_covariance
 from hero_eval.model.hero3.appeals import lapse_covariance
 from hero_eval.model.hero3.class_split import ClassSplit
 from hero_eval.model.hero3.drift import DriftPosterior, gold_shift, learn_drift, shift_logits
@@ -194,11 +195,10 @@ def _labeler_covariance(fit: LevelFit, found: CurrentRates) -> tuple[Floats, flo
     information = fit.information
     n_labelers, width, n_basis = fit.parameters.answers.shape
     moved = found.gradient_here - information.times(found.pull, fit.rows.is_current)
-    of_answers = moved[: information.n_answers].reshape(n_labelers * width, n_basis, -1)
-    along = of_answers[:, : 1 if fit.shape.n_levels else fit.rows.n_classes].sum(
-        axis=1
-    )  # a move of all logits of an answer
-    return excess * along.T @ along, excess
+    of_answers = moved[: information.n_answers].reshape(n_labelers, width, n_basis, -1)
+    n_along = 1 if fit.shape.n_levels else fit.rows.n_classes
+    along = of_answers[:, :, :n_along].sum(axis=2)  # a move of all logits of an answer
+    return excess * np.einsum("jac,ab,jbd->cd", along, even_covariance(width), along), excess
 
 
 def _prior_covariance(fit: LevelFit, pull: Floats) -> Floats:

@@ -6,6 +6,8 @@ few rounds give a cautious answer. Gold in the current round shows its own drift
 open. What each labeler moves by itself is in `labeler_drift`; what one past round leaves open in `drift_split`; classes
 that no gold shows in `unseen_classes`.
 
+The K-1 logits of a drift are against the first class, and spread so that no class is unlike the others (`even_logits`).
+
 Shapes: P rows, R rounds (the last is current), K classes, M grid points, n rows with gold, m columns of a design.
 """
 
@@ -14,9 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
+from scipy import linalg, special
 from scipy.special import logsumexp
 
+from hero_eval.model.even_logits import even_blocks, even_precision
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Bools, Floats, Ints, sum_by
@@ -197,7 +200,9 @@ def gold_shift(
     if routing is not None:
         counts = counts * _worth(fit, use, offset, routing)
     at, _, hessian = posterior_mode(offset, gold, counts, np.ones((len(gold), 1)), np.array([size**-2.0]))
-    return at[:, 0], max(float(np.linalg.eigvalsh(hessian)[0]) - size**-2.0, 0.0)
+    even = even_precision(len(hessian))
+    told = linalg.eigh(hessian - size**-2.0 * even, even, eigvals_only=True)
+    return at[:, 0], max(float(told[0]), 0.0)
 
 
 def _worth(fit: LevelModel, use: Bools, offset: Floats, routing: Floats) -> float:
@@ -287,7 +292,9 @@ def laplace_marginal(
     at, density, hessian = posterior_mode(offset, gold, counts, design, precision, start)
     _, log_determinant = np.linalg.slogdet(hessian)
     n_free = offset.shape[1] - 1
-    return float(density - 0.5 * log_determinant + 0.5 * n_free * np.log(precision).sum()), at
+    _, of_prior = np.linalg.slogdet(even_precision(n_free))
+    prior = n_free * np.log(precision).sum() + len(precision) * of_prior
+    return float(density - 0.5 * log_determinant + 0.5 * prior), at
 
 
 def posterior_mode(
@@ -295,17 +302,17 @@ def posterior_mode(
 ) -> tuple[Floats, float, Floats]:
     """The most probable shifts (K-1, m) of the class logits, how probable, and the information there.
 
-    A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0. The search
-    begins at `start`, if there is one nearby.
+    A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0, each column
+    with its `precision` (m,). The search begins at `start`, if there is one nearby.
     """
     at = np.zeros((offset.shape[1] - 1, design.shape[1])) if start is None else start
-    rows = np.arange(len(gold))
+    rows, even = np.arange(len(gold)), even_precision(offset.shape[1] - 1)
 
     def look(point: Floats) -> tuple[Floats, float]:
         logits = offset.copy()
         logits[:, 1:] += design @ point.T
         logs = log_softmax(logits, axis=1)
-        return logs, float(counts @ logs[rows, gold] - 0.5 * (precision * point**2).sum())
+        return logs, float(counts @ logs[rows, gold] - 0.5 * (precision * point * (even @ point)).sum())
 
     logs, here = look(at)
     for _ in range(_NEWTON_STEPS):
@@ -331,7 +338,8 @@ def _derivatives(
     n_free, n_columns = share.shape[1], design.shape[1]
     gap = (np.arange(1, n_free + 1) == gold[:, None]) - share
     weighted = counts[:, None] * share
-    gradient = ((counts[:, None] * gap).T @ design - precision * at).ravel()
+    even = even_precision(n_free)
+    gradient = ((counts[:, None] * gap).T @ design - precision * (even @ at)).ravel()
     hessian = np.empty((n_free, n_columns, n_free, n_columns))
     for k in range(n_free):
         for m in range(k + 1):
@@ -339,4 +347,4 @@ def _derivatives(
             hessian[k, :, m] = (design * spread[:, None]).T @ design
             hessian[m, :, k] = hessian[k, :, m].T
     size = n_free * n_columns
-    return gradient, hessian.reshape(size, size) + np.diag(np.tile(precision, n_free))
+    return gradient, hessian.reshape(size, size) + even_blocks(np.diag(precision), n_free)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_covariance, even_norm, even_precision
 from hero_eval.model.hero3.drift import DRIFT_DF, mean_slopes, sd_given_gold
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.latent import log_softmax
@@ -41,10 +42,11 @@ def split_shift(seen: Floats, reach: Floats, size: float = TYPICAL_SHIFT) -> Flo
     moved is returned: where labels tell the classes well, drift reaches the rate little, and the shift is believed;
     where they do not, a small one is mostly taken for drift, and a large one is still believed.
     """
-    length = float(np.linalg.norm(seen))
+    length = even_norm(seen)
     if length == 0.0:
         return seen
-    steps = _SIZES * (size * float(np.linalg.norm(reach.T @ seen)) / length)
+    pull = reach.T @ even_precision(len(seen)) @ seen
+    steps = _SIZES * (size * float(np.sqrt(pull @ even_covariance(len(seen)) @ pull)) / length)
     weights = _DENSITY / (1.0 + ((length - steps) / TYPICAL_SHIFT) ** 2)
     drift = float(steps @ weights / weights.sum())
     return seen * ((length - drift) / length)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_covariance
 from hero_eval.model.hero3.drift import DriftPosterior, mean_shifted, mean_slopes
 from hero_eval.model.hero3.unseen_classes import UnseenClasses
 from hero_eval.model.patterns import Floats
@@ -57,10 +58,18 @@ class DriftVariance:
         """(K-1, K-1): d rates[1:] / d shift."""
         return mean_slopes(self.shares, self.counts)
 
+    def steepest(self, along: Floats) -> tuple[Floats, float]:
+        """(K-1,): the likeliest shift of size 1 that moves  along . rates[1:],  and how much it does at first."""
+        slope = self.slopes() @ along
+        shift = even_covariance(len(slope)) @ slope
+        moved = float(np.sqrt(slope @ shift))
+        return shift / max(moved, 1e-300), moved
+
     def covariance(self) -> Floats:
         """(K-1, K-1) of rates[1:], from drift, from labelers' own moves and from classes that no gold shows."""
         slopes = self.slopes()
-        out: Floats = self.covariance_without_drift() + self.drift.size**2 * slopes @ slopes.T
+        by_drift = slopes @ even_covariance(len(slopes)) @ slopes.T
+        out: Floats = self.covariance_without_drift() + self.drift.size**2 * by_drift
         return out
 
     def covariance_without_drift(self) -> Floats:

@@ -17,12 +17,13 @@ import numpy as np
 from hero_eval.errors import unsupported
 from hero_eval.model.answer_order import answer_classes
 from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
+from hero_eval.model.even_logits import even_blocks, even_spread
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
 from hero_eval.model.hero3.likelihood import LevelModel, answer_logs, expect, shares_and_sums
 from hero_eval.model.hero3.m_steps import class_step, labeler_step, level_step, m_step
 from hero_eval.model.hero3.multinomial import regression_derivatives
-from hero_eval.model.hero3.ordered_answers import ordered_covariance
+from hero_eval.model.hero3.ordered_answers import first_scale, ordered_covariance
 from hero_eval.model.hero3.shape import (
     LevelParameters,
     LevelPrior,
@@ -391,19 +392,19 @@ def _prior_step(
     post, expected = shares_and_sums(rows, shape, at) if learns else (None, expect(rows, shape, at))
     cells = expected.cells
     answers, hessian, inverses = labeler_step(cells, shape, at.answers, prior.pooling)
-    flat = answers.reshape(len(answers), -1)
+    flat, (n_free, n_basis) = answers.reshape(len(answers), -1), answers.shape[1:]
     own = cells.sum(axis=(1, 2)) > 0
     free = thin is not None or shape.err_together or not loose
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
         known = inverse_each(hessian[own]) if inverses is None else inverses[own]
-        covariance = labeler_covariance(flat[own] - mean[own], known)
+        covariance = labeler_covariance(flat[own] - mean[own], known, n_free)
     elif post is None:
-        covariance = LEAST_SPREAD * np.eye(flat.shape[1])
+        covariance = even_spread(LEAST_SPREAD * np.eye(n_basis), n_free)
     else:
         scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
         off = (flat - mean)[own] if thin > _POOLED_STEPS else None
-        covariance = thin_spread(*scores, off, prior.answer_precision, alike=not shape.err_together)
+        covariance = thin_spread(*scores, off, prior.answer_precision, n_free, alike=not shape.err_together)
     if shape.n_levels and rows.patterns.n_answers != rows.n_classes:
         covariance = ordered_covariance(covariance)
     classes, class_hessian = class_step(rows, shape, at, prior, expected)
@@ -413,8 +414,8 @@ def _prior_step(
     )
     precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
     if loose and thin is None and not shape.err_together:
-        precision[rows.met_before], held = np.eye(flat.shape[1]) / LOOSE_SD**2, mean
-    prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held)
+        precision[rows.met_before], held = even_blocks(np.eye(n_basis), n_free) / LOOSE_SD**2, mean
+    prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held, n_free=n_free)
     return LevelParameters(answers, levels, tilts, classes), prior
 
 
@@ -431,8 +432,8 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
     base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))
     own = np.log(given + 2.0 * np.exp(base)) - np.log(given.sum(axis=1, keepdims=True) + 2.0)
     answers = np.zeros((n_labelers, n_answers - 1, n_basis))
-    # The order of the answers is the first guess at the scale.
-    rising = _START_SLOPE * np.arange(1, n_answers) / max(n_answers - 1, 1)
+    along = first_scale(rows)
+    rising = _START_SLOPE * (along[1:] - along[0])
     shares = (by_class + 0.5) / (by_class + 0.5).sum()
     n_design = (rows.n_rounds if shape.n_levels == 0 else 2) + rows.covariates.shape[1]
     classes = np.zeros((rows.n_classes - 1, n_design))
@@ -448,16 +449,18 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
         answers[:, :, 0] = own[:, 1:] - own[:, :1]
         answers[:, :, 1] = rising
         classes[:, 0] = np.log(shares[1:]) - np.log(shares[0])
-        classes[:, 1] = _START_SLOPE * np.arange(1, rows.n_classes) / max(rows.n_classes - 1, 1)
+        of_class = along if n_answers == rows.n_classes else np.linspace(0.0, 1.0, rows.n_classes)
+        classes[:, 1] = _START_SLOPE * (of_class[1:] - of_class[0])
     levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
-    spread = np.tile(_START_VARIANCES if shape.n_levels else (1.0,) * n_basis, n_answers - 1)
+    spread = np.array(_START_VARIANCES if shape.n_levels else (1.0,) * n_basis)
     if thin:
         answers[:] = np.average(answers, axis=0, weights=given.sum(axis=1))
-        spread = np.full(len(spread), LEAST_SPREAD)
+        spread[:] = LEAST_SPREAD
     prior = LevelPrior(
         groups,
-        np.tile(np.diag(1.0 / spread), (n_labelers, 1, 1)),
+        np.tile(even_blocks(np.diag(1.0 / spread), n_answers - 1), (n_labelers, 1, 1)),
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
+        n_free=n_answers - 1,
     )
     return prior, LevelParameters(answers, levels, np.zeros((rows.n_rounds, shape.n_tilts)), classes)

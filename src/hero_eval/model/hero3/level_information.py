@@ -19,10 +19,11 @@ import numpy as np
 from scipy import linalg, sparse
 
 from hero_eval.model.conjugate_gradients import DENSE_LIMIT, CGOptions, conjugate_gradients
+from hero_eval.model.even_logits import even_blocks
 from hero_eval.model.hero3.level_priors import level_prior_curvature
 from hero_eval.model.hero3.likelihood import LevelModel, class_logs, kernel_of
 from hero_eval.model.hero3.m_steps import level_curvature
-from hero_eval.model.hero3.multinomial import multinomial_information, repeated_block
+from hero_eval.model.hero3.multinomial import multinomial_information
 from hero_eval.model.hero3.row_slopes import RowSlopes
 from hero_eval.model.information import pair_sums
 from hero_eval.model.patterns import Bools, Floats, sum_by
@@ -95,7 +96,7 @@ class LevelInformation:
 
     def _with_priors(self, answers: Floats, rest: list[Floats]) -> tuple[Floats, list[Floats]]:
         at, prior = self.model.parameters, self.model.prior
-        classes = rest[-1] + repeated_block(prior.class_precision, len(at.classes))
+        classes = rest[-1] + even_blocks(prior.class_precision, len(at.classes))
         levels = [block + level_prior_curvature(at) for block in rest[:-1]]
         return answers + prior.answer_precision, [*levels, classes]
 

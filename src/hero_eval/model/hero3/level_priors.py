@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_precision, even_spread
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats
 
@@ -54,7 +55,7 @@ def log_prior(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> floa
         density += PSEUDO_ITEMS * float(at.log_pool.mean())
         density -= 0.5 * float((at.tilts**2).sum()) / TILT_SD**2
     off = at.classes - prior.class_mean
-    return density - 0.5 * float(((off @ prior.class_precision) * off).sum())
+    return density - 0.5 * float((even_precision(len(off)) @ off @ prior.class_precision * off).sum())
 
 
 def prior_gradient(shape: LevelShape, at: LevelParameters, prior: LevelPrior) -> Floats:
@@ -62,7 +63,8 @@ def prior_gradient(shape: LevelShape, at: LevelParameters, prior: LevelPrior) ->
     parts = [prior.pooling.gradient(at.answers.reshape(len(at.answers), -1)).ravel()]
     if shape.n_weighted:
         parts.append(level_prior_gradient(at))
-    parts.append(-((at.classes - prior.class_mean) @ prior.class_precision).ravel())
+    off = at.classes - prior.class_mean
+    parts.append(-(even_precision(len(off)) @ off @ prior.class_precision).ravel())
     return np.concatenate(parts)
 
 
@@ -80,11 +82,11 @@ def level_prior_curvature(at: LevelParameters) -> Floats:
     return out
 
 
-def labeler_covariance(gap: Floats, spread: Floats) -> Floats:
+def labeler_covariance(gap: Floats, spread: Floats, n_free: int) -> Floats:
     """(w, w): labelers' covariance, from how far they are off their means (J, w) and how well each of them knows that
-    (J, w, w)."""
+    (J, w, w); their numbers are logits of `n_free` answers against the first."""
     covered = gap.T @ gap + spread.sum(axis=0)
-    covered += PSEUDO_LABELERS * PSEUDO_VARIANCE * np.eye(gap.shape[1])
+    covered += even_spread(PSEUDO_LABELERS * PSEUDO_VARIANCE * np.eye(gap.shape[1] // n_free), n_free)
     out: Floats = covered / (len(gap) + PSEUDO_LABELERS)
     return out
 
@@ -112,8 +114,9 @@ def class_prior(
         precision[:rounds, :rounds] = rounds_prior(classes[:, :rounds])[1]
     else:
         precision[0, 0] = 1.0 / CLASS_SD**2
-        precision[1, 1] = 1.0 / (CLASS_SLOPE_SPREAD**2 * float(np.diag(spread)[1::2].mean()))
-        slopes = labelers.reshape(-1, 2)[:, 1]
+        slopes, of_slopes = labelers.reshape(-1, 2)[:, 1], spread[1::2, 1::2]
+        typical = float((even_precision(len(slopes)) * of_slopes).sum()) / len(slopes)
+        precision[1, 1] = 1.0 / (CLASS_SLOPE_SPREAD**2 * typical)
         mean[:, 1] = slopes if len(slopes) == len(mean) else slopes.mean()
     if n_covariates:
         if ridge is None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hero_eval.model.even_logits import even_blocks
 from hero_eval.model.hero3.level_priors import level_prior_curvature, level_prior_gradient
 from hero_eval.model.hero3.likelihood import Expected
-from hero_eval.model.hero3.multinomial import LONGEST_STEP, damped, newton_step, regression_derivatives, repeated_block
+from hero_eval.model.hero3.multinomial import LONGEST_STEP, damped, newton_step, regression_derivatives
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats
 from hero_eval.model.pooling import Pooling
@@ -44,7 +45,7 @@ def labeler_step(
     hessian += pooling.precision
     pull = gradient + pooling.gradient(answers.reshape(gradient.shape))
     step, inverses = pooling.solve_and_keep(hessian, pull)
-    return answers + damped(step).reshape(answers.shape), hessian, inverses
+    return answers + damped(step.reshape(answers.shape)), hessian, inverses
 
 
 def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected) -> tuple[Floats, Floats]:
@@ -99,7 +100,7 @@ def class_step(
     """Damped Newton steps of the class regression, and its Hessian."""
     design, counts = class_cells(rows, shape, expected.by_key)
     classes = at.classes[None]
-    precision = repeated_block(prior.class_precision, classes.shape[1])[None]
+    precision = even_blocks(prior.class_precision, classes.shape[1])[None]
     for _ in range(_NEWTON_STEPS):
         classes, hessian = newton_step(counts[None], design, classes, prior.class_mean.reshape(1, -1), precision)
     return classes[0], hessian[0]

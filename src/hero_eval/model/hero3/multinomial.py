@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hero_eval.model.even_logits import widest
 from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Floats
 from hero_eval.model.pooling import solve_each
@@ -15,8 +16,8 @@ _WIDE_DESIGN = 8
 """Columns from which on X'WX is formed by products instead of from the columns' squares, row by row, which would be
 more numbers than that product. It bounds time only (reasoned)."""
 LONGEST_STEP = 2.0
-"""Of a Newton step, in any coordinate: logits are quadratic over not much more. It changes the way to the maximum, not
-the maximum. Doubled, EM might overshoot where labelers are nearly always right (reasoned)."""
+"""Of a Newton step, between any two answers: logits are quadratic over not much more. It changes the way to the
+maximum, not the maximum. Doubled, EM might overshoot where labelers are nearly always right (reasoned)."""
 
 
 def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
@@ -28,7 +29,7 @@ def newton_step(counts: Floats, design: Floats, at: Floats, mean: Floats, precis
     gradient -= ((at.reshape(gradient.shape) - mean)[:, None] @ precision)[:, 0]
     hessian += precision
     step = solve_each(hessian, gradient[:, :, None])[:, :, 0]
-    return at + damped(step).reshape(at.shape), hessian
+    return at + damped(step.reshape(at.shape)), hessian
 
 
 def regression_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Floats, Floats]:
@@ -61,11 +62,11 @@ def _binary_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Flo
 
 
 def damped(step: Floats) -> Floats:
-    """Steps (J, w), none of them longer than Newton's method can be trusted."""
-    size = np.abs(step)
+    """Steps (J, L-1, m), none of them longer than Newton's method can be trusted."""
+    size = widest(step)
     if size.max(initial=0.0) <= LONGEST_STEP:
         return step
-    out: Floats = step * np.minimum(1.0, LONGEST_STEP / np.maximum(size.max(axis=1, keepdims=True), 1e-300))
+    out: Floats = step * np.minimum(1.0, LONGEST_STEP / np.maximum(size.max(axis=1), 1e-300))[:, None, None]
     return out
 
 
@@ -88,11 +89,3 @@ def multinomial_information(total: Floats, share: Floats, design: Floats) -> Flo
         sums = by_pair @ (design[:, :, None] * design[:, None]).reshape(len(design), -1)
     blocks = sums.reshape(n_fits, share.shape[1], share.shape[1], *design.shape[1:] * 2)
     return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(n_fits, width, width)
-
-
-def repeated_block(block: Floats, times: int) -> Floats:
-    """The square block so many times along a diagonal."""
-    out = np.zeros((times, len(block), times, len(block)))
-    each = np.arange(times)
-    out[each, :, each] = block
-    return out.reshape(times * len(block), -1)

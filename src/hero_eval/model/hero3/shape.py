@@ -403,8 +403,8 @@ def moved_parameters(at: LevelParameters, step: Floats) -> LevelParameters:
 @dataclass(frozen=True, eq=False)
 class LevelPrior:
     """answers: precisions (J, (L-1)q, (L-1)q) around the means of the labelers' groups (J,), which are as free as the
-    labelers themselves; classes: means and precision (m, m); context: how far a round's mean level moves the reading of
-    its levels."""
+    labelers themselves; classes: means, and a precision (m, m) in which no class is unlike the others (`even_logits`);
+    context: how far a round's mean level moves the reading of its levels; n_free: answers but the first."""
 
     groups: Ints
     answer_precision: Floats
@@ -412,7 +412,8 @@ class LevelPrior:
     class_precision: Floats
     context: float = 0.0
     held_mean: Floats | None = None
+    n_free: int = 1
 
     @cached_property
     def pooling(self) -> Pooling:
-        return Pooling(self.groups, self.answer_precision, self.held_mean)
+        return Pooling(self.groups, self.answer_precision, self.held_mean, self.n_free)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from hero_eval.model.even_logits import even_covariance
 from hero_eval.model.hero3.drift import (
     FLAT_PRECISION,
     SIZES,
@@ -112,7 +113,7 @@ class Side:
     information: float = 0.0
 
     def pull(self, along: Floats, part: DriftPosterior) -> Floats:
-        """(K-1,): how far a drift of one standard deviation moves  along . rates[1:], in each direction."""
+        """(K-1,): how far a drift of one standard deviation moves  along . rates[1:], by each of its logits."""
         sizes = sd_given_gold(part.sizes, self.information)
         tails = 1.0 / (1.0 - 2.0 / part.df)  # the variance of a drift of size 1: it has the tails of Student's t
         deviation = float(np.sqrt(tails * (part.weights @ sizes**2)))
@@ -125,8 +126,10 @@ def pair_variance(a: Side, b: Side, along: Floats, common: bool) -> float:
 
     `common` tells whether the common part counts: it does not where past rounds of the same batch showed it.
     """
-    own = sum(float(np.sum(side.pull(along, side.drift.own) ** 2)) for side in (a, b))
+    even = even_covariance(len(along))
+    pulls = [side.pull(along, side.drift.own) for side in (a, b)]
+    own = sum(float(one @ even @ one) for one in pulls)
     if not common:
         return own
     apart = a.pull(along, a.drift.common) - b.pull(along, b.drift.common)
-    return own + float(apart @ apart)
+    return own + float(apart @ even @ apart)
