@@ -23,8 +23,8 @@ from hero_eval.cli.main import app
 from hero_eval.model.simultaneous import t_quantile
 from hero_eval.model.vote_battles import VoteState, allocated
 from hero_eval.model.vote_errors import vote_errors
-from hero_eval.model.vote_fit import VotePriors, _gradient, _objective, fit_votes
-from hero_eval.model.vote_model import TIE_MODELS, VoteParameters, confusions, site_slopes, state_shares
+from hero_eval.model.vote_fit import VotePriors, _gradient, _objective, fit_votes, vote_sums
+from hero_eval.model.vote_model import TIE_MODELS, VoteParameters, confusions, state_shares
 from hero_eval.model.vote_sites import VoteCells, components, sites_of
 
 STRENGTHS = np.array([0.9, 0.4, 0.0, -0.4, -0.9])
@@ -113,9 +113,7 @@ def test_the_likelihood_is_that_of_votes_one_by_one(name: str) -> None:
     at = VoteParameters(rng.normal(size=4), rng.normal(size=1), 0.3, rng.normal(size=n_p), rng.normal(size=(3, n_p)))
     priors = VotePriors(np.ones(n_p), 2.0)
     no_priors = 0.5 * float(((at.answers - at.mean) ** 2).sum() + ((at.mean - ties.mean) ** 2).sum() / 1.5**2)
-    found = (
-        _objective(ties, sites, sites.design(), at, priors) + no_priors + 0.5 * float(at.strengths @ at.strengths) / 4
-    )
+    found = _objective(ties, sites, at, priors) + no_priors + 0.5 * float(at.strengths @ at.strengths) / 4
     assert found == pytest.approx(naive_log_likelihood(name, cells, at), abs=1e-9)
 
 
@@ -125,16 +123,16 @@ def test_slopes_are_those_of_small_steps(name: str) -> None:
     rng = np.random.default_rng(2)
     ties, cells = TIE_MODELS[name], drawn_cells(rng)
     sites, _ = sites_of(ties, cells, True)
-    design, n_p = sites.design(), len(ties.mean)
+    n_p = len(ties.mean)
     at = VoteParameters(rng.normal(size=4), rng.normal(size=1), 0.3, rng.normal(size=n_p), rng.normal(size=(3, n_p)))
     priors = VotePriors(np.full(n_p, 0.7), 2.0)
-    shared, own = _gradient(ties, sites, design, at, priors, site_slopes(ties, sites, design, at))
+    shared, own = _gradient(ties, sites, at, priors, vote_sums(ties, sites, at))
 
     def value(x: np.ndarray) -> float:
         s, beta, rest = x[:4], x[4:5], x[5:]
         tau, rest = (rest[0], rest[1:]) if ties.has_ties else (0.3, rest)
         moved = VoteParameters(s, beta, tau, rest[:n_p], rest[n_p:].reshape(3, n_p))
-        return _objective(ties, sites, design, moved, priors)
+        return _objective(ties, sites, moved, priors)
 
     x = np.concatenate([at.strengths, at.beta, [at.tau] if ties.has_ties else [], at.mean, at.answers.ravel()])
     numeric = optimize.approx_fprime(x, value, 1e-6)

@@ -48,10 +48,10 @@ def sites_of(ties: TieModel, cells: VoteCells, noisy: bool) -> tuple[VoteSites, 
     labeler = np.concatenate([np.where(one.labeled, cells.labeler[one.row], NO_LABELER) for one in parts])
     open_gold = np.concatenate([np.where(one.paired, -1, cells.gold[one.row]) for one in parts])
     by = np.where(first >= 0, _distinct_rows(cells.covariates)[row], 0)
-    key = np.zeros(len(row), dtype=np.int64)
+    key = labeler + 1  # first, so that sites are sorted by labeler
     for code, size in ((first + 1, cells.n_models + 1), (second + 1, cells.n_models + 1)):
         key = key * size + code
-    for code in (labeler + 1, open_gold + 1, by):
+    for code in (open_gold + 1, by):
         key = key * (int(code.max(initial=0)) + 1) + code
     _, chosen, site = np.unique(key, return_index=True, return_inverse=True)
     site = site.reshape(-1)

@@ -328,7 +328,7 @@ def _worth(fit: VoteFit) -> Floats:
         n_labelers=int(noisy),
     )
     at = replace(fit.at, answers=fit.at.mean[None, :] if noisy else fit.at.answers)
-    slopes = site_slopes(ties, one, one.design(), at)
+    slopes = site_slopes(ties, one, at)
     out = np.zeros((n, n))
     out[first, second] = out[second, first] = (slopes.share * slopes.by_delta**2).sum(axis=1)
     return out
