@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints
 from hero_eval.model.vote_fit import VoteFit, VoteInformation, eliminated, information, vote_sums
 from hero_eval.model.vote_model import site_slopes
 
@@ -45,7 +45,8 @@ class VoteErrors:
     schur: Floats
 
 
-def vote_errors(fit: VoteFit, rows: VoteRows) -> VoteErrors:
+def vote_errors(fit: VoteFit, rows: VoteRows, tied: Bools | None = None) -> VoteErrors:
+    """`tied` (M,): models whose votes are all ties, None for none."""
     ties, sites = fit.ties, fit.sites
     known = information(ties, sites, fit.priors, vote_sums(ties, sites, fit.at))
     back, schur = eliminated(known)
@@ -54,7 +55,10 @@ def vote_errors(fit: VoteFit, rows: VoteRows) -> VoteErrors:
     to_shared = np.concatenate([solved, -solved @ back.reshape(n_g, -1)], axis=1)
     center = np.eye(n_g)
     center[: sites.n_models, : sites.n_models] -= 1.0 / sites.n_models
-    shared = center @ (_influences(fit, rows, to_shared) + _by_priors(known, to_shared)) @ center.T
+    spread = _influences(fit, rows, to_shared) + _by_priors(known, to_shared)
+    if tied is not None and tied.any():
+        spread += _by_chance(fit, tied, to_shared)
+    shared = center @ spread @ center.T
     labelers = np.linalg.inv(known.labelers).astype(np.float64) if sites.n_labelers else known.labelers
     return VoteErrors(0.5 * (shared + shared.T), labelers, schur)
 
@@ -79,6 +83,21 @@ def _influences(fit: VoteFit, rows: VoteRows, to_shared: Floats) -> Floats:
         scores = _scores(fit, counted[start : start + _PART])
         squares = squares + scores.T @ scores
     out: Floats = to_shared @ (squares @ to_shared.T)
+    return out
+
+
+def _by_chance(fit: VoteFit, tied: Bools, to_shared: Floats) -> Floats:
+    """(G, G): what votes on models that only tie would vary by, were each decided by a coin.
+
+    Ties of equal models have scores of zero: by these alone nothing would be surer than a model that was seen once.
+    """
+    at = fit.sites.n_models + fit.sites.n_covariates
+    held = np.zeros((at, at))
+    for part in fit.sites.parts():
+        slopes = site_slopes(fit.ties, part, fit.at)
+        told = part.counts.sum(axis=1) * (slopes.share * slopes.by_delta**2).sum(axis=1)
+        held += part.by_linear_twice(np.where(tied[part.first] | tied[part.second], told, 0.0))
+    out: Floats = to_shared[:, :at] @ held @ to_shared[:, :at].T
     return out
 
 
