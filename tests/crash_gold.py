@@ -2,6 +2,7 @@
 
     python tests/crash_gold.py --kills 100            # 100 kills at every step
     python tests/crash_gold.py --server --kills 30    # hero serve itself, by SIGKILL at random moments, over HTTP
+    python tests/crash_gold.py --votes [--server]     # the same with battles, each with votes in both orders
 
 A child takes answers at a desk and makes them gold; before it starts, one of the small functions through which all
 writes go (`hero_eval.store.disk`) is told to end the process (`os._exit`) when it is called for the n-th time, before
@@ -38,8 +39,10 @@ import pyarrow.parquet
 
 import hero_eval as hero
 from hero_eval.store import disk
+from hero_eval.store.battle_gold import BATTLE_CLASSES, battles_of
 from hero_eval.store.folding import fold_answers
 from hero_eval.store.gold_records import ExpertQueue, read_records, standing, write_queue
+from hero_eval.store.vote_rounds import stored_votes
 from hero_eval.web.gold_desk import GoldDesk
 
 ROUND, EXPERT = "r1", "eve"
@@ -49,15 +52,41 @@ MOMENTS = tuple(f"{when} {step}" for step in STEPS if step != "_rename" for when
 ITEMS = tuple(f"i{number:05d}" for number in range(20_000))
 
 
-def build(path: str, n_items: int) -> None:
-    """A store with one round and a queue of all its items."""
+def build(path: str, n_items: int, votes: bool) -> None:
+    """A store with one round and a queue of all its items, or battles."""
     items = ITEMS[:n_items]
+    if votes:
+        return build_votes(path, items)
     labels = pa.table({"item": items, "labeler": ["ann"] * len(items), "label": ["0", "1"] * (len(items) // 2)})
     store = hero.create_store(path)
     store.add(labels, round=ROUND, question="q")
     options = {"classes": ["0", "1"], "columns": {}, "names": {}, "question": "", "sides": None}
     queue = ExpertQueue("q1", ROUND, "random", 0, items, (), items, (1.0,) * len(items), options)
     write_queue(store.place, queue)
+    return None
+
+
+def build_votes(path: str, items: tuple[str, ...]) -> None:
+    """On each item two votes on the models v and w, who are shown in either order."""
+    both = {"item": items * 2, "model_a": ["v"] * len(items) + ["w"] * len(items)}
+    both |= {"model_b": ["w"] * len(items) + ["v"] * len(items), "labeler": ["ann", "bob"] * len(items)}
+    texts = {"answer_a": ["one"] * 2 * len(items), "answer_b": ["other"] * 2 * len(items)}
+    store = hero.create_store(path)
+    store.add(pa.table(both | {"label": ["A", "B"] * len(items)} | texts), round=ROUND, question="q")
+    battles = battles_of(store.rows(store.find(ROUND)))
+    drawn = tuple(one.id for one in battles)
+    options = {
+        "classes": list(BATTLE_CLASSES),
+        "columns": {"answer_a": "side A", "answer_b": "side B"},
+        "names": {},
+        "question": "",
+        "sides": {"columns": ["answer_a", "answer_b"], "classes": ["A", "B"]},
+        "pairs": {one.id: list(one.models) for one in battles},
+    }
+    shown = {one: {"answer_a": "one", "answer_b": "other"} for one in drawn}
+    write_queue(
+        store.place, ExpertQueue("q1", ROUND, "random", 0, drawn, (), drawn, (1.0,) * len(drawn), options, shown)
+    )
 
 
 def end_at(step: str, number: int) -> None:
@@ -82,11 +111,14 @@ def answering(path: str, into: int, step: str, number: int, folds: bool) -> None
     """What the child does: answer, take back now and then, and say what is acknowledged."""
     end_at(step, number)
     desk = GoldDesk(path)
+    queue = desk.queue(ROUND)
+    assert queue is not None
+    answers = queue.options["classes"]
     store = hero.open_store(path)
     for turn in range(12):
         showing = desk.next(ROUND, EXPERT)
         assert showing is not None
-        made = desk.answer(ROUND, EXPERT, id=showing.id, item=showing.item, gold=str(turn % 2))
+        made = desk.answer(ROUND, EXPERT, id=showing.id, item=showing.item, gold=answers[turn % len(answers)])
         os.write(into, f"{json.dumps([made.id, made.action, made.item, made.gold])}\n".encode())
         if turn % 5 == 4:
             back = desk.undo(ROUND, EXPERT)
@@ -153,14 +185,26 @@ def check_fold(path: str) -> None:
     store = hero.open_store(path)
     held = standing(read_records(store.place))
     fold_answers(store, ROUND)
+    if store.find(ROUND).is_votes:
+        return check_votes(store, {item.split("~")[0]: str(one.gold) for item, one in held.gold.items()})
     read = store.round(ROUND)
     known = {str(item): read.values[code] for item, code in zip(read.item_ids, read.gold, strict=True) if code >= 0}
     assert known == {item: one.gold for item, one in held.gold.items()}, "gold is not what experts answered"
+    return None
 
 
-def run_steps(folder: Path, kills: int, seed: int, moments: tuple[str, ...] = MOMENTS) -> dict[str, Any]:
+def check_votes(store: hero.Store, answered: dict[str, str]) -> None:
+    """Both votes on a battle have what was answered, as v and w stood in them, and no other vote has gold."""
+    turned = {"A": "B", "B": "A"}
+    for row in stored_votes(store.rows(store.find(ROUND)), ROUND).table.to_pylist():
+        gold = answered.get(row["item"])
+        there = turned.get(str(gold), gold) if row["model_a"] == "w" else gold
+        assert row["gold"] == there, "gold of a vote is not what experts answered"
+
+
+def run_steps(folder: Path, kills: int, seed: int, moments: tuple[str, ...], votes: bool) -> dict[str, Any]:
     rng = random.Random(seed)
-    apart(lambda: build(str(folder / "built"), 50 + 20 * kills))
+    apart(lambda: build(str(folder / "built"), 50 + 20 * kills, votes))
     done: dict[str, int] = {}
     answers = 0
     for step in moments:
@@ -194,13 +238,13 @@ def run_steps(folder: Path, kills: int, seed: int, moments: tuple[str, ...] = MO
 # The server itself
 
 
-def run_server(folder: Path, kills: int, seed: int) -> dict[str, Any]:
+def run_server(folder: Path, kills: int, seed: int, votes: bool) -> dict[str, Any]:
     """Start the server, answer over HTTP, kill it at a random moment, and look; again and again."""
     import httpx
 
     rng = random.Random(seed)
     path = str(folder / "store")
-    build(path, 4_000)
+    build(path, 4_000, votes)
     acknowledged: list[list[Any]] = []
     times: list[float] = []
     command = [sys.executable, "-m", "hero_eval.cli.main", "serve", "--store", path, "--port", "0"]
@@ -217,7 +261,7 @@ def run_server(folder: Path, kills: int, seed: int) -> dict[str, Any]:
                 timer.start()
                 while True:
                     item = client.post("/api/v1/gold/next", data={"expert": EXPERT}, **about).json()["item"]
-                    said = {"expert": EXPERT, "id": item["id"], "item": item["item"], "gold": "1"}
+                    said = {"expert": EXPERT, "id": item["id"], "item": item["item"], "gold": "B" if votes else "1"}
                     start = time.perf_counter()
                     made = client.post("/api/v1/gold/answer", data=said, **about)
                     if made.status_code == 200:
@@ -244,14 +288,15 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--server", action="store_true")
+    parser.add_argument("--votes", action="store_true")
     parser.add_argument("--steps", nargs="*", default=MOMENTS, choices=MOMENTS)
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="hero-crash-"))
     try:
         if given.server:
-            print(json.dumps(run_server(folder, given.kills, given.seed)))
+            print(json.dumps(run_server(folder, given.kills, given.seed, given.votes)))
         else:
-            print(json.dumps(run_steps(folder, given.kills, given.seed, tuple(given.steps))))
+            print(json.dumps(run_steps(folder, given.kills, given.seed, tuple(given.steps), given.votes)))
     except AssertionError as error:
         print(json.dumps({"wrong": str(error)}))
         sys.exit(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +86,34 @@ def fill_with_battles(place: Path, n_items: int = 150) -> tuple[hero.Store, dict
     votes, truth = make_battles(4, n_items, 0.0, start=1000)
     store.add(votes, round=BATTLES, question="chat")
     return store, truth
+
+
+def one_color(width: int, height: int, color: tuple[int, int, int]) -> bytes:
+    """A PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes(color) * width) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def fill_with_pictures(place: Path, pictures: Path, odd: dict[str, str]) -> hero.Store:
+    """Battles of pictures: those of model v are wide and green, those of w tall and red. On the items in `odd` this is
+    w's answer, instead of a picture."""
+    sizes = {"v": (600, 300, (40, 140, 60)), "w": (300, 500, (190, 50, 40))}
+    for model, (width, height, color) in sizes.items():
+        (pictures / model).mkdir(parents=True)
+        (pictures / model / "any.png").write_bytes(one_color(width, height, color))
+    rows = []
+    for number, item in enumerate([*(f"i{at}" for at in range(8)), *odd]):
+        shown = {"v": "v/any.png", "w": odd.get(item, "w/any.png")}
+        first, second = ("v", "w") if number % 2 else ("w", "v")
+        rows.append(
+            {"item": item, "model_a": first, "model_b": second, "labeler": "ann", "label": "A"}
+            | {"prompt": "A **tree** in summer", "image_a": shown[first], "image_b": shown[second]}
+        )
+    store = hero.create_store(place)
+    store.add(pd.DataFrame(rows), round=BATTLES, question="drawn")
+    return store

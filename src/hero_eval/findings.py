@@ -98,7 +98,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F522": ("warning", "few votes, so that strengths were drawn together"),
     "F523": ("note", "labelers who favor a position"),
     "F524": ("note", "labelers of votes without gold count as their peers do"),
-    "F525": ("note", "votes that were not counted"),
+    "F525": ("note", "votes that were not counted, or not as they are"),
     "F526": ("warning", "labelers of votes whose answers carry no information"),
     "F527": ("note", "strengths are those at equal covariates of the pair"),
     # the backtest

@@ -203,7 +203,7 @@ FINDINGS: Mapping[str, str] = {
     "F522": "Have more votes on these models; until then read their strengths as rough.",
     "F523": "Nothing: the strengths allow for it. Show each pair in both orders.",
     "F524": "Have gold for some pairs that they voted on.",
-    "F525": "Nothing, unless these votes should count.",
+    "F525": "Nothing, unless these votes should count otherwise: `map` (`--map`) reads an answer as another.",
     "F526": "Instruct these labelers, or stop paying for them.",
     "F527": "Nothing; leave the covariates out for strengths as users meet them.",
     "F601": "Add gold to these rounds, so that the backtest can use them too.",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browsing import SKIPPED, asked_for, chromium, find, key, look_as, serious, text, wait
-from vote_tables import BATTLES, MODELS, fill_with_battles
+from vote_tables import BATTLES, MODELS, fill_with_battles, fill_with_pictures
 from web_server import served
 
 import hero_eval as hero
@@ -147,3 +147,61 @@ def test_votes_on_a_phone(browser: Any, site: str, path: str, scheme: str) -> No
         wait(lambda: "What would tell more" in text(browser, "main"))
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
     assert not serious(browser)
+
+
+ODD = {
+    "hostile": "<script>document.title = 'taken'</script><img src=x onerror=alert(1)>\n\n[a](javascript:alert(1))",
+    "elsewhere": "https://example.org/w/any.png",
+    "missing": "w/not-there.png",
+    "svg": "w/drawn.svg",
+    "words": "I cannot draw, **but** here is a poem.",
+}
+
+
+def test_battles_of_pictures(browser: Any, tmp_path: Path) -> None:
+    """Models that draw could not be judged; or the name of a file, or of a column, would tell whose picture it is."""
+    store = fill_with_pictures(tmp_path / "store", tmp_path / "pictures", ODD)
+    (tmp_path / "pictures" / "w" / "drawn.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    with served(tmp_path / "store", "--images", str(tmp_path / "pictures")) as client:
+        site = str(client.base_url).rstrip("/")
+        look_as(browser)
+        asked_for(browser)
+        browser.get(f"{site}/gold/queue?round={BATTLES}")
+        count = wait(lambda: find(browser, "#f-count"))[0]
+        count.clear()
+        count.send_keys("13\n")
+        wait(lambda: find(browser, "#f-expert"))[0].send_keys("vera\n")
+        lefts = [is_v for is_v in judge_pictures(browser) if is_v is not None]
+        assert 1 <= sum(lefts) < len(lefts) >= 8  # some are asked twice
+        kept = read_records(store.place, BATTLES)
+        assert {one.gold for one in kept} == {"A"}  # v, whichever side it stood on
+        hosts = {urlsplit(url).netloc for url in asked_for(browser) if not url.startswith("data:")}
+        assert hosts <= {urlsplit(site).netloc}
+        item = next(one.item for one in kept if one.item.startswith("i0"))
+        for of in ("column=image_a", "side=left", "side=top"):  # no column, nobody's side, no side
+            assert client.get(f"/gold/image?round={BATTLES}&item={item}&{of}").status_code in (400, 404, 422)
+
+
+def judge_pictures(browser: Any) -> Iterator[bool | None]:
+    """Take v's picture each time, by one key; whether it stood on the left, None where the other is no picture."""
+    script = "return [...document.querySelectorAll('.sides .part')].map(p => p.querySelector('img')?.naturalWidth ?? 0)"
+    while find(browser, "#answer"):
+        wait(lambda: len(find(browser, ".sides .part")) == 2)
+        wait(lambda: any(browser.execute_script(script)))  # pictures are there
+        wide, page, item = browser.execute_script(script), browser.page_source, text(browser, ".id")
+        assert wide.count(600) == 1
+        assert "image_a" not in page
+        assert "any.png" not in page or "elsewhere" in item
+        assert "taken" not in browser.title
+        assert not any(name in page for name in ("not-there", "drawn.svg"))
+        if "words" in item:
+            assert "here is a poem" in text(browser, ".sides")
+            for width in (1200, 400):
+                look_as(browser, width)
+                assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+                assert not serious(browser)
+            look_as(browser)
+        said = text(browser, ".saved")
+        key(browser, "1" if wide[0] == 600 else "4")
+        wait(lambda before=said: text(browser, ".saved") not in ("", before))
+        yield wide[0] == 600 if 300 in wide else None

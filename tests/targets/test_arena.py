@@ -20,11 +20,13 @@ from vote_tables import make_battles
 
 import hero_eval as hero
 from hero_eval.cli.main import app
+from hero_eval.model import vote_errors as vote_errors_module
+from hero_eval.model import vote_model
 from hero_eval.model.simultaneous import t_quantile
 from hero_eval.model.vote_battles import VoteState, allocated
 from hero_eval.model.vote_errors import vote_errors
-from hero_eval.model.vote_fit import VotePriors, _gradient, _objective, fit_votes
-from hero_eval.model.vote_model import TIE_MODELS, VoteParameters, confusions, site_slopes, state_shares
+from hero_eval.model.vote_fit import VotePriors, _gradient, _objective, fit_votes, vote_sums
+from hero_eval.model.vote_model import TIE_MODELS, VoteParameters, confusions, state_shares
 from hero_eval.model.vote_sites import VoteCells, components, sites_of
 
 STRENGTHS = np.array([0.9, 0.4, 0.0, -0.4, -0.9])
@@ -113,9 +115,7 @@ def test_the_likelihood_is_that_of_votes_one_by_one(name: str) -> None:
     at = VoteParameters(rng.normal(size=4), rng.normal(size=1), 0.3, rng.normal(size=n_p), rng.normal(size=(3, n_p)))
     priors = VotePriors(np.ones(n_p), 2.0)
     no_priors = 0.5 * float(((at.answers - at.mean) ** 2).sum() + ((at.mean - ties.mean) ** 2).sum() / 1.5**2)
-    found = (
-        _objective(ties, sites, sites.design(), at, priors) + no_priors + 0.5 * float(at.strengths @ at.strengths) / 4
-    )
+    found = _objective(ties, sites, at, priors) + no_priors + 0.5 * float(at.strengths @ at.strengths) / 4
     assert found == pytest.approx(naive_log_likelihood(name, cells, at), abs=1e-9)
 
 
@@ -125,16 +125,16 @@ def test_slopes_are_those_of_small_steps(name: str) -> None:
     rng = np.random.default_rng(2)
     ties, cells = TIE_MODELS[name], drawn_cells(rng)
     sites, _ = sites_of(ties, cells, True)
-    design, n_p = sites.design(), len(ties.mean)
+    n_p = len(ties.mean)
     at = VoteParameters(rng.normal(size=4), rng.normal(size=1), 0.3, rng.normal(size=n_p), rng.normal(size=(3, n_p)))
     priors = VotePriors(np.full(n_p, 0.7), 2.0)
-    shared, own = _gradient(ties, sites, design, at, priors, site_slopes(ties, sites, design, at))
+    shared, own = _gradient(ties, sites, at, priors, vote_sums(ties, sites, at))
 
     def value(x: np.ndarray) -> float:
         s, beta, rest = x[:4], x[4:5], x[5:]
         tau, rest = (rest[0], rest[1:]) if ties.has_ties else (0.3, rest)
         moved = VoteParameters(s, beta, tau, rest[:n_p], rest[n_p:].reshape(3, n_p))
-        return _objective(ties, sites, design, moved, priors)
+        return _objective(ties, sites, moved, priors)
 
     x = np.concatenate([at.strengths, at.beta, [at.tau] if ties.has_ties else [], at.mean, at.answers.ravel()])
     numeric = optimize.approx_fprime(x, value, 1e-6)
@@ -279,6 +279,58 @@ def test_the_integrated_fit_rests_where_its_gradient_is_nil() -> None:
     assert fit.converged
     assert fit.change < 1e-8
     assert np.linalg.eigvalsh(vote_errors(fit, rows).shared).min() > -1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.numbers
+@pytest.mark.parametrize(("name", "clustered"), [("half", False), ("davidson", True)])
+def test_votes_in_parts_say_what_they_say_at_once(name: str, clustered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strengths of millions of votes, which are never in memory together, would depend on where the parts end."""
+    rng = np.random.default_rng(13)
+    ties, cells = TIE_MODELS[name], drawn_cells(rng, 150)
+    if clustered:
+        cells = replace(cells, cell=rng.integers(0, 150, 250), cluster=rng.integers(0, 60, 250))
+
+    def found() -> tuple[Any, Any]:
+        sites, rows = sites_of(ties, cells, True)
+        fit = fit_votes(ties, sites)
+        return fit.at, vote_errors(fit, rows, np.array([True, False, False, False]))
+
+    at, errors = found()
+    monkeypatch.setattr(vote_model, "_PART", 40)
+    monkeypatch.setattr(vote_errors_module, "_PART", 40)
+    in_parts, errors_in_parts = found()
+    assert in_parts.strengths == pytest.approx(at.strengths, abs=1e-7)
+    assert in_parts.answers == pytest.approx(at.answers, abs=1e-7)
+    assert errors_in_parts.shared == pytest.approx(errors.shared, abs=1e-7)
+
+
+@pytest.mark.parametrize("ties", TIE_MODELS)
+def test_models_that_only_tie_are_not_known_for_sure(ties: str) -> None:
+    """Fifty ties would give one of equal models, by its name, a chance of 100% to be best."""
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 4, 50)
+    pairs = {"model_a": [f"m{i}" for i in a], "model_b": [f"m{i}" for i in (a + rng.integers(1, 4, 50)) % 4]}
+    board = hero.rank_votes(pa.table(pairs | {"label": ["tie", "both bad"] * 25}), ties=ties)
+    columns = board.columns()
+    assert min(columns["std_error"]) > 20
+    assert max(columns["p_best"]) < 0.4
+    assert {"F522", "F525"} <= {one.code for one in board.findings}
+    won = {"model_a": ["m0", "m1"] * 15, "model_b": ["m1", "m0"] * 15, "label": ["A", "A", "B"] * 10}
+    one = {"model_a": ["m0", "m2"] * 10, "model_b": ["m2", "m1"] * 10, "label": ["tie"] * 20}
+    columns = hero.rank_votes(pa.table({name: won[name] + one[name] for name in won}), ties=ties).columns()
+    assert min(columns["std_error"]) > 20
+
+
+def test_whoever_takes_a_side_whatever_is_there_is_named_without_gold() -> None:
+    """A judge that always says A would be believed; and one who prefers a model, wherever it stands, be suspected."""
+    votes = drawn_votes(np.random.default_rng(4), 120, errs=False).to_pydict()
+    votes["label"] = [
+        "A" if who == "j0" else "A" if a < b else "B"
+        for who, a, b in zip(votes["labeler"], votes["model_a"], votes["model_b"], strict=True)
+    ]
+    found = {one.code: one for one in hero.rank_votes(pa.table(votes)).findings}
+    assert found["F526"].data == {"labelers": ["j0"]}
 
 
 # ------------------------------------------------------------------------------------------ two models, tables, errors

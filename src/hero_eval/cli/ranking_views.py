@@ -35,7 +35,7 @@ def ranking(result: Ranking) -> Page:
             phrasing.number(value, places),
             phrasing.span(span[0], span[1], places),
             axis.draw(value, *span),
-            phrasing.chance(p_best),
+            _chance(result, p_best),
             group,
         ]
         for columns_at, name, value, span, p_best, group in zip(
@@ -73,6 +73,11 @@ def _stepwise(result: Ranking) -> Page:
     return [Line(phrasing.STEPWISE)] if any(told and low <= 0.0 <= high for told, low, high in rows) else []
 
 
+def _chance(result: Ranking | Leaderboard, p_best: float) -> str:
+    """The chance to be best, unless findings leave it open: the first line names them."""
+    return "undecided" if result.doubts else phrasing.chance(p_best)
+
+
 def rank_text(rank: int, low: int, high: int) -> str:
     """2 (1–4)."""
     return f"{rank} ({low}–{high})" if low < high else f"{rank}"
@@ -103,7 +108,7 @@ def pairs(result: Ranking) -> Table:
                 f"{phrasing.number(columns['low'][at], places, '+')} to "
                 f"{phrasing.number(columns['high'][at], places, '+')}",
                 phrasing.p_value(columns["p_value"][at]),
-                "yes" if columns["told_apart"][at] else "no",
+                "undecided" if result.doubts else "yes" if columns["told_apart"][at] else "no",
             ]
             for at in rows
         ],
@@ -120,7 +125,7 @@ def leaderboard(result: Leaderboard, battles: Sequence[Battle] | None = None) ->
             f"{elo:.0f}",
             f"{elo_low:.0f} to {elo_high:.0f}",
             f"{100 * win:.0f}%",
-            phrasing.chance(p_best),
+            _chance(result, p_best),
             f"{votes:,}",
             group,
         ]
@@ -165,7 +170,7 @@ def leaderboard(result: Leaderboard, battles: Sequence[Battle] | None = None) ->
     ]
     page: Page = [Line(phrasing.leaderboard(result), strong=True), Table(head, rows), Line(said)]
     page += [] if battles is None else [_battles(battles)]
-    page += [_voters(result)] if result.labeler_rows else []
+    page += [_voters(result), Line(_VOTERS)] if result.labeler_rows else []
     return [*page, Facts(facts), *remarks(result.findings)]
 
 
@@ -188,6 +193,12 @@ def _battles(battles: Sequence[Battle]) -> Table:
         [Column("next battles", "left", cut=True), Column("votes")],
         [[f"{one.model_a} against {one.model_b}", f"{one.votes:,}"] for one in battles[:MOST_PAIRS]],
     )
+
+
+_VOTERS = (
+    "right: how often the vote is, where the first or the second of the two is better. for the first: how far the "
+    "labeler leans to what is shown first, in log-odds; 0 is fair."
+)
 
 
 def _voters(result: Leaderboard) -> Table:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from hero_eval.model.patterns import Floats, Ints
-from hero_eval.model.vote_fit import VoteFit, eliminated, information
+from hero_eval.model.patterns import Bools, Floats, Ints
+from hero_eval.model.vote_fit import VoteFit, VoteInformation, eliminated, information, vote_sums
 from hero_eval.model.vote_model import site_slopes
+
+_PART = 65_536
+"""Clusters whose scores are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,59 +45,104 @@ class VoteErrors:
     schur: Floats
 
 
-def vote_errors(fit: VoteFit, rows: VoteRows) -> VoteErrors:
+def vote_errors(fit: VoteFit, rows: VoteRows, tied: Bools | None = None) -> VoteErrors:
+    """`tied` (M,): models whose votes are all ties, None for none."""
     ties, sites = fit.ties, fit.sites
-    design = sites.design()
-    slopes = site_slopes(ties, sites, design, fit.at)
-    known = information(ties, sites, design, fit.priors, slopes)
+    known = information(ties, sites, fit.priors, vote_sums(ties, sites, fit.at))
     back, schur = eliminated(known)
-    n_g, n_p = len(schur), len(ties.mean)
+    n_g = len(schur)
     solved = np.linalg.inv(schur)
     to_shared = np.concatenate([solved, -solved @ back.reshape(n_g, -1)], axis=1)
-    scores = _scores(fit, design, slopes.by_delta, slopes.by_tau, slopes.by_answers, rows)
-    squares = (scores.T @ scores).toarray() if sparse.issparse(scores) else scores.T @ scores
     center = np.eye(n_g)
     center[: sites.n_models, : sites.n_models] -= 1.0 / sites.n_models
-    squares[:n_g, :n_g] += known.prior_shared
-    for j in range(sites.n_labelers):
-        own = slice(n_g + j * n_p, n_g + (j + 1) * n_p)
-        squares[own, own] += known.prior_labeler
-        squares[n_g - n_p : n_g, own] -= known.prior_labeler
-        squares[own, n_g - n_p : n_g] -= known.prior_labeler
-    shared = center @ to_shared @ squares @ to_shared.T @ center.T
+    spread = _influences(fit, rows, to_shared) + _by_priors(known, to_shared)
+    if tied is not None and tied.any():
+        spread += _by_chance(fit, tied, to_shared)
+    shared = center @ spread @ center.T
     labelers = np.linalg.inv(known.labelers).astype(np.float64) if sites.n_labelers else known.labelers
     return VoteErrors(0.5 * (shared + shared.T), labelers, schur)
 
 
-def _scores(
-    fit: VoteFit, design: sparse.csr_array, by_delta: Floats, by_tau: Floats, by_answers: Floats, rows: VoteRows
-) -> sparse.csr_array:
-    """(clusters, D) scores; of votes that are clusters by themselves one row for each kind, times the root of its
-    number."""
-    ties, sites = fit.ties, fit.sites
-    n_l, n_p = ties.n_states, len(ties.mean)
-    blocks = [sparse.diags_array(by_delta.T.ravel()) @ sparse.vstack([design] * n_l)]
-    if ties.has_ties:
-        blocks.append(sparse.coo_array(by_tau.T.reshape(-1, 1)))
-    blocks.append(sparse.coo_array((n_l * sites.n_sites, n_p)))
-    if sites.n_labelers:
-        known = np.flatnonzero(sites.labeler >= 0)
-        place = (np.arange(n_l)[:, None] * sites.n_sites + known[None, :]).ravel()
-        who = np.tile(sites.labeler[known], n_l)
-        values = by_answers[known].transpose(1, 0, 2).reshape(-1, n_p)
-        columns = who[:, None] * n_p + np.arange(n_p)
-        where = np.repeat(place, n_p), columns.ravel()
-        blocks.append(sparse.coo_array((values.ravel(), where), shape=(n_l * sites.n_sites, sites.n_labelers * n_p)))
-    by_answer = sparse.csr_array(sparse.hstack(blocks))
-    pick = sparse.csr_array(
-        (rows.weight, (rows.row, rows.answer * sites.n_sites + rows.site)),
-        shape=(len(rows.counts), n_l * sites.n_sites),
+def _by_priors(known: VoteInformation, to_shared: Floats) -> Floats:
+    """(G, G): what the priors hold, carried to the shared parameters by to_shared (G, D)."""
+    n_g, n_p = len(known.shared), len(known.prior_labeler)
+    shared, own = to_shared[:, :n_g], to_shared[:, n_g:].reshape(n_g, -1, n_p)
+    out = shared @ known.prior_shared @ shared.T
+    if own.shape[1]:
+        held = own @ known.prior_labeler
+        across = held.sum(axis=1) @ shared[:, n_g - n_p :].T
+        out += held.reshape(n_g, -1) @ own.reshape(n_g, -1).T - across - across.T
+    return out
+
+
+def _influences(fit: VoteFit, rows: VoteRows, to_shared: Floats) -> Floats:
+    """(G, G): the sum over clusters of the squares of their scores, carried to the shared parameters."""
+    squares = sparse.csr_array((to_shared.shape[1],) * 2)  # sparse, as few of many labelers meet on an item
+    counted = _counted_answers(fit, rows)
+    for start in range(0, counted.shape[0], _PART):
+        scores = _scores(fit, counted[start : start + _PART])
+        squares = squares + scores.T @ scores
+    out: Floats = to_shared @ (squares @ to_shared.T)
+    return out
+
+
+def _by_chance(fit: VoteFit, tied: Bools, to_shared: Floats) -> Floats:
+    """(G, G): what votes on models that only tie would vary by, were each decided by a coin.
+
+    Ties of equal models have scores of zero: by these alone nothing would be surer than a model that was seen once.
+    """
+    at = fit.sites.n_models + fit.sites.n_covariates
+    held = np.zeros((at, at))
+    for part in fit.sites.parts():
+        slopes = site_slopes(fit.ties, part, fit.at)
+        told = part.counts.sum(axis=1) * (slopes.share * slopes.by_delta**2).sum(axis=1)
+        held += part.by_linear_twice(np.where(tied[part.first] | tied[part.second], told, 0.0))
+    out: Floats = to_shared[:, :at] @ held @ to_shared[:, :at].T
+    return out
+
+
+def _counted_answers(fit: VoteFit, rows: VoteRows) -> sparse.csr_array:
+    """(clusters, S L): how often each cluster gave each answer of each site; of votes that are clusters by themselves
+    one row for each kind, times the root of its number."""
+    picked = sparse.csr_array(
+        (rows.weight, (rows.row, rows.site * fit.ties.n_states + rows.answer)),
+        shape=(len(rows.counts), fit.sites.n_sites * fit.ties.n_states),
     )
-    of_rows = pick @ by_answer
     if rows.cluster is None or rows.cluster_row is None:
-        return sparse.csr_array(sparse.diags_array(np.sqrt(rows.counts)) @ of_rows)
+        picked.data *= np.sqrt(np.repeat(rows.counts, np.diff(picked.indptr)))
+        return picked
     gathered = sparse.csr_array(
         (np.ones(len(rows.cluster)), (rows.cluster, rows.cluster_row)),
         shape=(int(rows.cluster.max()) + 1, len(rows.counts)),
     )
-    return sparse.csr_array(gathered @ of_rows)
+    return sparse.csr_array(gathered @ picked)
+
+
+def _scores(fit: VoteFit, counted: sparse.csr_array) -> sparse.csr_array:
+    """(clusters, D): the scores of some clusters, from the answers that count in them."""
+    ties, n_p = fit.ties, len(fit.ties.mean)
+    site, answer = np.divmod(counted.indices, ties.n_states)
+    sites = fit.sites.taken(site)
+    slopes = site_slopes(ties, sites, fit.at)
+    entry = np.arange(len(site))
+    by_delta = slopes.by_delta[entry, answer]
+    at = sites.n_models + sites.n_covariates
+    n_g = at + int(ties.has_ties) + n_p
+    paired, labeled = np.flatnonzero(sites.is_paired), np.flatnonzero(sites.labeler >= 0)
+    values = [by_delta[paired], -by_delta[paired]]
+    where = [(paired, sites.first[paired]), (paired, sites.second[paired])]
+    for d in range(sites.n_covariates):
+        values.append((by_delta * sites.covariates[:, d])[paired])
+        where.append((paired, np.full(len(paired), sites.n_models + d)))
+    if ties.has_ties:
+        values.append(slopes.by_tau[entry, answer])
+        where.append((entry, np.full(len(entry), at)))
+    for p in range(n_p if sites.n_labelers else 0):
+        values.append(slopes.by_answers[labeled, answer[labeled], p])
+        where.append((labeled, n_g + sites.labeler[labeled] * n_p + p))
+    of_entries = sparse.csr_array(
+        (np.concatenate(values), tuple(np.concatenate(one) for one in zip(*where, strict=True))),
+        shape=(len(site), n_g + sites.n_labelers * n_p),
+    )
+    of_clusters = sparse.csr_array((counted.data, entry, counted.indptr), shape=(counted.shape[0], len(site)))
+    return sparse.csr_array(of_clusters @ of_entries)

@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from scipy import sparse
 
 from hero_eval.model.latent import log_softmax
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.vote_model import (
     SiteSlopes,
     TieModel,
@@ -33,7 +32,8 @@ from hero_eval.model.vote_model import (
     confusions,
     log_likelihood,
     site_slopes,
-    state_shares,
+    site_states,
+    state_slopes,
 )
 
 MEAN_SPREAD = 1.5
@@ -97,13 +97,12 @@ def fit_votes(
     noisy = sites.n_labelers > 0
     weak = STRENGTH_SPREAD if noisy else np.inf
     priors = VotePriors(ties.spread, _USUAL_SPREAD if shrink else weak)
-    design = sites.design()
-    at, steps, change = _maximum(ties, sites, design, _start(ties, sites), priors, progress)
+    at, steps, change = _maximum(ties, sites, _start(ties, sites), priors, progress)
     if not (noisy or shrink):
         return VoteFit(ties, sites, at, priors, steps, change, bool(change < _REST))
     nodes, pace = _Nodes.of(len(ties.mean)), _Pace()
     for _ in range(_MOST_STEPS):
-        at, learned, change = _integrated_step(ties, sites, design, at, priors, nodes, shrink, pace)
+        at, learned, change = _integrated_step(ties, sites, at, priors, nodes, shrink, pace)
         moved = float(np.abs(np.log(learned.spread / priors.spread)).max()) if noisy else 0.0
         if shrink:
             moved = max(moved, abs(float(np.log(learned.strengths / priors.strengths))))
@@ -128,20 +127,18 @@ def _start(ties: TieModel, sites: VoteSites) -> VoteParameters:
 def _maximum(
     ties: TieModel,
     sites: VoteSites,
-    design: sparse.csr_array,
     at: VoteParameters,
     priors: VotePriors,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[VoteParameters, int, float]:
     """Fisher scoring with halved steps where a whole one does not climb."""
-    value, change = _objective(ties, sites, design, at, priors), np.inf
+    value, change = _objective(ties, sites, at, priors), np.inf
     for step in range(1, _MOST_STEPS + 1):
-        slopes = site_slopes(ties, sites, design, at)
-        whole = _step(ties, sites, design, at, priors, slopes)
+        whole = _step(ties, sites, at, priors)
         size = 1.0
         while size > 1e-6:
             tried = at.moved(whole, size)
-            found = _objective(ties, sites, design, tried, priors)
+            found = _objective(ties, sites, tried, priors)
             if found >= value - 1e-12 * abs(value):
                 break
             size /= 2.0
@@ -155,105 +152,102 @@ def _maximum(
     return at, step, change
 
 
-def _objective(
-    ties: TieModel, sites: VoteSites, design: sparse.csr_array, at: VoteParameters, priors: VotePriors
-) -> float:
+def _objective(ties: TieModel, sites: VoteSites, at: VoteParameters, priors: VotePriors) -> float:
     apart = (at.answers - at.mean) / priors.spread
     around = (at.mean - ties.mean) / MEAN_SPREAD if sites.n_labelers else np.zeros(1)
-    out = log_likelihood(ties, sites, design, at) - 0.5 * float((apart**2).sum() + (around**2).sum())
+    out = log_likelihood(ties, sites, at) - 0.5 * float((apart**2).sum() + (around**2).sum())
     return out - 0.5 * float((at.strengths**2).sum()) / priors.strengths**2
 
 
-def information(
-    ties: TieModel, sites: VoteSites, design: sparse.csr_array, priors: VotePriors, slopes: SiteSlopes
-) -> VoteInformation:
+@dataclass(frozen=True, eq=False)
+class VoteSums:
+    """What the votes tell, were the model true, as the blocks of `VoteInformation`; and the slopes of the likelihood by
+    the shared parameters (G,) and by each labeler's own (J, P)."""
+
+    shared: Floats
+    labelers: Floats
+    cross: Floats
+    by_shared: Floats
+    by_labeler: Floats
+
+
+def vote_sums(ties: TieModel, sites: VoteSites, at: VoteParameters) -> VoteSums:
+    n_p, n_j = len(ties.mean), sites.n_labelers
+    n_g = sites.n_models + sites.n_covariates + int(ties.has_ties) + n_p
+    out = VoteSums(
+        np.zeros((n_g, n_g)), np.zeros((n_j, n_p, n_p)), np.zeros((n_g, n_j, n_p)), np.zeros(n_g), np.zeros((n_j, n_p))
+    )
+    for part in sites.parts():
+        slopes = site_slopes(ties, part, at)
+        weight = part.counts.sum(axis=1)[:, None] * slopes.share
+        _add_shared(out, ties, part, slopes, weight)
+        if len(part.among):
+            _add_labelers(out, ties, part, slopes, weight)
+    return out
+
+
+def _add_shared(out: VoteSums, ties: TieModel, part: VoteSites, slopes: SiteSlopes, weight: Floats) -> None:
+    at = part.n_models + part.n_covariates
+    out.shared[:at, :at] += part.by_linear_twice((weight * slopes.by_delta**2).sum(axis=1))
+    out.by_shared[:at] += part.by_linear((part.counts * slopes.by_delta).sum(axis=1))
+    if ties.has_ties:
+        out.shared[:at, at] += part.by_linear((weight * slopes.by_delta * slopes.by_tau).sum(axis=1))
+        out.shared[at, :at] = out.shared[:at, at]
+        out.shared[at, at] += (weight * slopes.by_tau**2).sum()
+        out.by_shared[at] += (part.counts * slopes.by_tau).sum()
+
+
+def _add_labelers(out: VoteSums, ties: TieModel, part: VoteSites, slopes: SiteSlopes, weight: Floats) -> None:
+    at, here = part.n_models + part.n_covariates, slice(part.among.start, part.among.stop)
+    for p in range(len(ties.mean)):
+        by = slopes.by_answers[:, :, p]
+        out.by_labeler[here, p] += part.by_labeler((part.counts * by).sum(axis=1))
+        out.cross[:at, here, p] += part.by_linear_and_labeler((weight * slopes.by_delta * by).sum(axis=1))
+        if ties.has_ties:
+            out.cross[at, here, p] += part.by_labeler((weight * slopes.by_tau * by).sum(axis=1))
+        for q in range(p + 1):
+            out.labelers[here, p, q] += part.by_labeler((weight * by * slopes.by_answers[:, :, q]).sum(axis=1))
+            out.labelers[here, q, p] = out.labelers[here, p, q]
+
+
+def information(ties: TieModel, sites: VoteSites, priors: VotePriors, sums: VoteSums) -> VoteInformation:
     """What the votes tell, were the model true, and what the priors add to it."""
-    n_m, n_d, n_p = sites.n_models, sites.n_covariates, len(ties.mean)
-    n_t = int(ties.has_ties)
-    weight = sites.counts.sum(axis=1)[:, None] * slopes.share
-    shared = np.zeros((n_m + n_d + n_t + n_p,) * 2)
-    pairs = weight * slopes.by_delta
-    by_delta = (pairs * slopes.by_delta).sum(axis=1)
-    shared[: n_m + n_d, : n_m + n_d] = (design.T @ (sparse.diags_array(by_delta) @ design)).toarray()
-    at = n_m + n_d
-    if n_t:
-        shared[:at, at] = shared[at, :at] = design.T @ (pairs * slopes.by_tau).sum(axis=1)
-        shared[at, at] = (weight * slopes.by_tau**2).sum()
-    cross = np.zeros((len(shared), sites.n_labelers, n_p))
-    labelers = np.zeros((sites.n_labelers, n_p, n_p))
-    seen = np.flatnonzero(sites.labeler >= 0)
-    if len(seen):
-        who = sites.labeler[seen]
-        chosen = sparse.csr_array(
-            (np.ones(len(seen)), (np.arange(len(seen)), who)), shape=(len(seen), sites.n_labelers)
-        )
-        by, some = slopes.by_answers[seen], design[seen]
-        for p in range(n_p):
-            values = (pairs[seen] * by[:, :, p]).sum(axis=1)
-            cross[:at, :, p] = (some.T @ (sparse.diags_array(values) @ chosen)).toarray()
-            if n_t:
-                cross[at, :, p] = np.bincount(
-                    who, ((weight * slopes.by_tau)[seen] * by[:, :, p]).sum(axis=1), sites.n_labelers
-                )
-            for q in range(p + 1):
-                of = (weight[seen] * by[:, :, p] * by[:, :, q]).sum(axis=1)
-                labelers[:, p, q] = labelers[:, q, p] = np.bincount(who, of, sites.n_labelers)
-    return _with_priors(ties, sites, priors, shared, labelers, cross)
-
-
-def _with_priors(
-    ties: TieModel, sites: VoteSites, priors: VotePriors, shared: Floats, labelers: Floats, cross: Floats
-) -> VoteInformation:
     n_m, n_p = sites.n_models, len(ties.mean)
-    prior = np.zeros_like(shared)
+    prior = np.zeros_like(sums.shared)
     prior[:n_m, :n_m] = np.eye(n_m) / priors.strengths**2
     precision = np.diag(priors.spread**-2.0)
+    shared = sums.shared.copy()
     last = slice(len(shared) - n_p, None)
     if sites.n_labelers:
         prior[last, last] = sites.n_labelers * precision + np.eye(n_p) / MEAN_SPREAD**2
     else:
         shared[last, last] = np.eye(n_p)  # nobody to have a mean
-    shared = shared + prior
+    shared += prior
     # Only differences of strengths count: their sum stays where it is.
     scale = max(float(np.trace(shared[:n_m, :n_m])) / n_m, 1e-12)
     shared[:n_m, :n_m] += scale / n_m
     shared[n_m : len(shared) - n_p, n_m : len(shared) - n_p] += _RIDGE * np.eye(len(shared) - n_p - n_m)
-    crossed = cross.copy()
+    crossed = sums.cross.copy()
     crossed[last] -= precision[:, None, :]
-    return VoteInformation(shared, labelers + precision, crossed, prior, precision)
+    return VoteInformation(shared, sums.labelers + precision, crossed, prior, precision)
 
 
 def _gradient(
-    ties: TieModel,
-    sites: VoteSites,
-    design: sparse.csr_array,
-    at: VoteParameters,
-    priors: VotePriors,
-    slopes: SiteSlopes,
+    ties: TieModel, sites: VoteSites, at: VoteParameters, priors: VotePriors, sums: VoteSums
 ) -> tuple[Floats, Floats]:
     """By the shared parameters (G,) and by each labeler's (J, P)."""
-    by_delta = design.T @ (sites.counts * slopes.by_delta).sum(axis=1)
-    n_m = sites.n_models
-    by_delta[:n_m] -= at.strengths / priors.strengths**2
-    tie = [(sites.counts * slopes.by_tau).sum()] if ties.has_ties else []
+    shared, n_p = sums.by_shared.copy(), len(ties.mean)
+    shared[: sites.n_models] -= at.strengths / priors.strengths**2
     apart = (at.answers - at.mean) / priors.spread**2
-    mean = apart.sum(axis=0) - (at.mean - ties.mean) / MEAN_SPREAD**2 if sites.n_labelers else np.zeros(len(ties.mean))
-    per_site = np.einsum("sl,slp->sp", sites.counts, slopes.by_answers)
-    own = np.zeros((sites.n_labelers + 1, len(ties.mean)))
-    np.add.at(own, sites.labeler, per_site)
-    return np.concatenate([by_delta, tie, mean]), own[: sites.n_labelers] - apart
+    if sites.n_labelers:
+        shared[-n_p:] += apart.sum(axis=0) - (at.mean - ties.mean) / MEAN_SPREAD**2
+    return shared, sums.by_labeler - apart
 
 
-def _step(
-    ties: TieModel,
-    sites: VoteSites,
-    design: sparse.csr_array,
-    at: VoteParameters,
-    priors: VotePriors,
-    slopes: SiteSlopes,
-) -> VoteParameters:
-    known = information(ties, sites, design, priors, slopes)
-    shared, own = _gradient(ties, sites, design, at, priors, slopes)
+def _step(ties: TieModel, sites: VoteSites, at: VoteParameters, priors: VotePriors) -> VoteParameters:
+    sums = vote_sums(ties, sites, at)
+    known = information(ties, sites, priors, sums)
+    shared, own = _gradient(ties, sites, at, priors, sums)
     back, schur = eliminated(known)
     step = np.linalg.solve(schur, shared - np.einsum("gjp,jp->g", back, own))
     answers = np.linalg.solve(known.labelers, (own - np.einsum("gjp,g->jp", known.cross, step))[:, :, None])[:, :, 0]
@@ -308,7 +302,6 @@ class _Pace:
 def _integrated_step(
     ties: TieModel,
     sites: VoteSites,
-    design: sparse.csr_array,
     at: VoteParameters,
     priors: VotePriors,
     nodes: _Nodes,
@@ -316,15 +309,15 @@ def _integrated_step(
     pace: _Pace,
 ) -> tuple[VoteParameters, VotePriors, float]:
     """One step of the shared parameters by the gradient of the integrated likelihood; labelers' modes, and spreads."""
-    slopes = site_slopes(ties, sites, design, at)
-    known = information(ties, sites, design, priors, slopes)
+    sums = vote_sums(ties, sites, at)
+    known = information(ties, sites, priors, sums)
     back, schur = eliminated(known)
-    shared, own = _gradient(ties, sites, design, at, priors, slopes)
+    shared, own = _gradient(ties, sites, at, priors, sums)
     squares = np.zeros(len(ties.mean))
     if sites.n_labelers:
         at = replace(at, answers=at.answers + np.linalg.solve(known.labelers, own[:, :, None])[:, :, 0])
         covariance = np.linalg.inv(known.labelers).astype(np.float64)
-        shared, squares = _integrated(ties, sites, design, at, priors, covariance, nodes)
+        shared, squares = _integrated(ties, sites, at, priors, covariance, nodes)
     step = np.linalg.solve(schur, shared).astype(np.float64)
     n_m, n_d, n_p = sites.n_models, sites.n_covariates, len(ties.mean)
     tau = float(step[n_m + n_d]) if ties.has_ties else 0.0
@@ -344,7 +337,6 @@ def _integrated_step(
 def _integrated(
     ties: TieModel,
     sites: VoteSites,
-    design: sparse.csr_array,
     at: VoteParameters,
     priors: VotePriors,
     covariance: Floats,
@@ -352,47 +344,82 @@ def _integrated(
 ) -> tuple[Floats, Floats]:
     """(G,): the gradient by the shared parameters with each labeler's own integrated out, around its mode; and (P,) the
     labelers' expected squares around their mean, summed."""
-    roots = np.linalg.cholesky(covariance)
-    states = np.where((sites.first >= 0)[:, None], state_shares(ties, design @ _linear(at), at.tau), sites.phi)
-    whom, n_j = sites.labeler, sites.n_labelers
-    logs, by_delta, by_tau, places = [], [], [], []
-    for x, log_weight in zip(nodes.x, nodes.logs, strict=True):
-        place = at.answers + np.einsum("jpq,q->jp", roots, x)
-        every = np.concatenate([confusions(ties, place), np.eye(ties.n_states)[None]])
-        share, delta, tau = _site_scores(ties, sites, states, every)
-        of_site = np.einsum("sl,sl->s", sites.counts, np.log(share))
-        apart = (place - at.mean) / priors.spread
-        logs.append(np.bincount(whom + 1, of_site, n_j + 1)[1:] - 0.5 * (apart**2).sum(axis=1) + log_weight)
-        by_delta.append(delta)
-        by_tau.append(tau)
-        places.append(place)
-    weights = np.exp(log_softmax(np.stack(logs), axis=0))  # (Q, J)
-    of_sites = np.concatenate([weights, np.full((len(weights), 1), 1.0 / len(weights))], axis=1)[:, whom]
-    delta = np.einsum("qs,qs->s", of_sites, np.stack(by_delta))
-    linear = design.T @ delta
+    places = at.answers + np.einsum("jpq,nq->njp", np.linalg.cholesky(covariance), nodes.x)
+    apart = places - at.mean
+    logs = nodes.logs[:, None] - 0.5 * ((apart / priors.spread) ** 2).sum(axis=2)
+    parts = [_SiteColumns.of(ties, part, at) for part in sites.parts()]
+    for place, of_node in zip(places, logs, strict=True):
+        every = _answers_at(ties, place)
+        for part in parts:
+            of_node[part.here] += part.log_likelihoods(every)
+    weights = np.exp(log_softmax(logs, axis=0))  # (Q, J)
+    told = [np.zeros_like(part.states) for part in parts]
+    for place, weight in zip(places, weights, strict=True):
+        every, of_labelers = _answers_at(ties, place), np.append(1.0 / len(places), weight)
+        for part, so_far in zip(parts, told, strict=True):
+            so_far += part.told(every, of_labelers)
+    linear, tie = np.zeros(sites.n_models + sites.n_covariates), 0.0
+    for part, found in zip(parts, told, strict=True):
+        linear += part.sites.by_linear((part.by_delta * found).sum(axis=0))
+        tie += float((part.by_tau * found).sum())
     linear[: sites.n_models] -= at.strengths / priors.strengths**2
-    tie = [float(np.einsum("qs,qs->", of_sites, np.stack(by_tau)))] if ties.has_ties else []
-    apart = np.stack(places) - at.mean
     mean = np.einsum("qj,qjp->p", weights, apart) / priors.spread**2 - (at.mean - ties.mean) / MEAN_SPREAD**2
-    return np.concatenate([linear, tie, mean]), np.einsum("qj,qjp->p", weights, apart**2)
+    shared = np.concatenate([linear, [tie] if ties.has_ties else [], mean])
+    return shared, np.einsum("qj,qjp->p", weights, apart**2)
 
 
-def _site_scores(ties: TieModel, sites: VoteSites, states: Floats, every: Floats) -> tuple[Floats, Floats, Floats]:
-    """(S, L) shares of the answers, and (S,) the votes' scores by delta and by tau."""
-    answers = every[sites.labeler]
-    share = np.maximum(np.einsum("sk,skl->sl", states, answers), 1e-300)
-    ratio = np.where((sites.first >= 0)[:, None], sites.counts / share, 0.0)
+def _answers_at(ties: TieModel, place: Floats) -> Floats:
+    """(K, L, 1 + J): how each labeler answers, and before them one who says what the state is."""
+    every = np.concatenate([np.eye(ties.n_states)[None], confusions(ties, place)])
+    return np.ascontiguousarray(every.transpose(1, 2, 0))
 
-    def score(by: Floats) -> Floats:
-        moved = states * (by - (states @ by)[:, None])
-        out: Floats = np.einsum("sk,skl,sl->s", moved, answers, ratio)
+
+@dataclass(frozen=True, eq=False)
+class _SiteColumns:
+    """Some sites with their states, and what moves these, as columns: all are gone through at every point at which
+    labelers are summed. who (S,): 1 + labeler; states, by_delta, by_tau (K, S); counts (L, S)."""
+
+    sites: VoteSites
+    who: Ints
+    states: Floats
+    by_delta: Floats
+    by_tau: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, ties: TieModel, sites: VoteSites, at: VoteParameters) -> _SiteColumns:
+        states = site_states(ties, sites, at)
+        by_delta = state_slopes(sites, states, ties.slope)
+        by_tau = state_slopes(sites, states, ties.tie) if ties.has_ties else np.zeros((1, ties.n_states))
+        return cls(sites, sites.labeler + 1, *map(_columns, (states, by_delta, by_tau, sites.counts)))
+
+    @property
+    def here(self) -> slice:
+        """The labelers who have a site here."""
+        return slice(self.sites.among.start, self.sites.among.stop)
+
+    def log_likelihoods(self, every: Floats) -> Floats:
+        """Of the votes of each labeler who is here."""
+        own = np.take(every, self.who, axis=2)
+        return self.sites.by_labeler((self.counts * np.log(self._shares(own))).sum(axis=0))
+
+    def told(self, every: Floats, weights: Floats) -> Floats:
+        """(K, S): what the votes say of each state, times the weights (1 + J,) of those who gave them."""
+        own = np.take(every, self.who, axis=2)
+        ratio = self.counts * weights[self.who] / self._shares(own)
+        out: Floats = (own * ratio).sum(axis=1)
         return out
 
-    return share, score(ties.slope), score(ties.tie) if ties.has_ties else np.zeros(sites.n_sites)
+    def _shares(self, own: Floats) -> Floats:
+        """(L, S): the probability of each answer, from own (K, L, S): how the site's labeler answers."""
+        out: Floats = self.states[0] * own[0]
+        for state, of_state in zip(self.states[1:], own[1:], strict=True):
+            out += state * of_state
+        return np.maximum(out, 1e-300, out=out)
 
 
-def _linear(at: VoteParameters) -> Floats:
-    return np.concatenate([at.strengths, at.beta])
+def _columns(rows: Floats) -> Floats:
+    return np.ascontiguousarray(rows.T)
 
 
 def _learned_spread(strengths: Floats, schur: Floats) -> float:

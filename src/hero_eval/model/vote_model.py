@@ -18,16 +18,19 @@ Shapes: S sites, K states, L answers, M models, J labelers, P parameters of a la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from hero_eval.model.latent import log_softmax
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints
 
 NO_PAIR = -1
 NO_LABELER = -1
+_PART = 32_768
+"""Sites that are gone through at once: few enough that what is made of them stays in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,19 +112,70 @@ class VoteSites:
     def n_covariates(self) -> int:
         return int(self.covariates.shape[1])
 
-    def design(self) -> sparse.csr_array:
-        """(S, M + d): delta = design @ (strengths, beta)."""
-        rows = np.flatnonzero(self.first >= 0)
-        ones = np.ones(len(rows))
-        pairs = sparse.coo_array(
-            (
-                np.concatenate([ones, -ones]),
-                (np.concatenate([rows, rows]), np.concatenate([self.first[rows], self.second[rows]])),
-            ),
-            shape=(self.n_sites, self.n_models),
-        )
-        by_covariate = np.where((self.first >= 0)[:, None], self.covariates, 0.0)
-        return sparse.csr_array(sparse.hstack([pairs, sparse.coo_array(by_covariate)]))
+    def taken(self, which: Ints | slice) -> VoteSites:
+        """Some of the sites."""
+        names = ("first", "second", "labeler", "phi", "covariates", "counts")
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
+
+    def parts(self) -> Iterator[VoteSites]:
+        """The sites, a few thousand at a time: millions of them at once would take gigabytes."""
+        for start in range(0, max(self.n_sites, 1), _PART):
+            yield self.taken(slice(start, start + _PART))
+
+    def delta(self, at: VoteParameters) -> Floats:
+        """(S,): how far the first model is ahead; 0 where there is no pair."""
+        strengths = np.append(at.strengths, 0.0)  # NO_PAIR is the last
+        out: Floats = strengths[self.first] - strengths[self.second]
+        return out + self._of_pairs @ at.beta if self.n_covariates else out
+
+    def by_linear(self, values: Floats) -> Floats:
+        """(M + d,): the sum over sites of values (S,) times the slopes of delta by strengths and beta."""
+        n = self.n_models + 1
+        of_models = np.bincount(self.first + 1, values, n) - np.bincount(self.second + 1, values, n)
+        return np.concatenate([of_models[1:], values @ self._of_pairs])
+
+    def by_linear_twice(self, values: Floats) -> Floats:
+        """(M + d, M + d): as `by_linear`, times the same slopes once more."""
+        n_m, n = self.n_models, self.n_models + 1
+        met = np.bincount((self.first + 1) * n + self.second + 1, values, n * n).reshape(n, n)[1:, 1:]
+        out = np.zeros((n_m + self.n_covariates,) * 2)
+        out[:n_m, :n_m] = np.diag(met.sum(axis=0) + met.sum(axis=1)) - met - met.T
+        for d, column in enumerate(self._of_pairs.T):
+            out[:, n_m + d] = out[n_m + d, :] = self.by_linear(values * column)
+        return out
+
+    def by_linear_and_labeler(self, values: Floats) -> Floats:
+        """(M + d, labelers `among`): as `by_linear`, of each labeler's sites by themselves."""
+        n, n_j, who = self.n_models + 1, len(self.among) + 1, self._place_among
+        won, lost = (np.bincount((of + 1) * n_j + who, values, n * n_j) for of in (self.first, self.second))
+        of_pairs = [np.bincount(who, values * column, n_j)[None, :] for column in self._of_pairs.T]
+        return np.concatenate([(won - lost).reshape(n, n_j)[1:], *of_pairs])[:, 1:]
+
+    def by_labeler(self, values: Floats) -> Floats:
+        """(labelers `among`,): the sum over each labeler's sites of values (S,)."""
+        found = np.bincount(self._place_among, values, len(self.among) + 1)[1:]
+        return found.astype(np.float64)  # without a site they are whole numbers
+
+    @cached_property
+    def among(self) -> range:
+        """From the first to the last labeler who has a site here: sites are sorted by labeler, so that of many labelers
+        each part has a few."""
+        seen = self.labeler[self.labeler >= 0]
+        return range(int(seen.min()), int(seen.max()) + 1) if len(seen) else range(0)
+
+    @cached_property
+    def _place_among(self) -> Ints:
+        """(S,): 1 + the place among these, 0 for no labeler."""
+        return np.maximum(self.labeler - self.among.start + 1, 0)
+
+    @property
+    def is_paired(self) -> Bools:
+        return np.asarray(self.first >= 0)
+
+    @property
+    def _of_pairs(self) -> Floats:
+        """(S, d): covariates, 0 where there is no pair."""
+        return np.where(self.is_paired[:, None], self.covariates, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,17 +223,24 @@ class SiteSlopes:
     by_answers: Floats
 
 
-def site_slopes(ties: TieModel, sites: VoteSites, design: sparse.csr_array, at: VoteParameters) -> SiteSlopes:
-    delta = design @ np.concatenate([at.strengths, at.beta])
-    paired = sites.first >= 0
-    pi = np.where(paired[:, None], state_shares(ties, delta, at.tau), sites.phi)
+def site_states(ties: TieModel, sites: VoteSites, at: VoteParameters) -> Floats:
+    """(S, K): pi, or what gold leaves open."""
+    return np.where(sites.is_paired[:, None], state_shares(ties, sites.delta(at), at.tau), sites.phi)
+
+
+def state_slopes(sites: VoteSites, states: Floats, by: Floats) -> Floats:
+    """(S, K): how the states move with delta or tau (`by` its slopes), 0 where there is no pair."""
+    return np.where(sites.is_paired[:, None], states * (by - (states @ by)[:, None]), 0.0)
+
+
+def site_slopes(ties: TieModel, sites: VoteSites, at: VoteParameters) -> SiteSlopes:
+    pi = site_states(ties, sites, at)
     every = np.concatenate([confusions(ties, at.answers), np.eye(ties.n_states)[None]])
     answers = every[sites.labeler]  # NO_LABELER is the last: the state itself
     share = np.maximum(np.einsum("sk,skl->sl", pi, answers), 1e-300)
 
     def through_state(by: Floats) -> Floats:
-        moved = pi * (by - (pi @ by)[:, None])
-        out: Floats = np.einsum("sk,skl->sl", np.where(paired[:, None], moved, 0.0), answers) / share
+        out: Floats = np.einsum("sk,skl->sl", state_slopes(sites, pi, by), answers) / share
         return out
 
     center = np.einsum("jkl,klp->jkp", every[:-1], ties.answers)
@@ -190,10 +251,11 @@ def site_slopes(ties: TieModel, sites: VoteSites, design: sparse.csr_array, at: 
     return SiteSlopes(share, through_state(ties.slope), by_tau, by_answers)
 
 
-def log_likelihood(ties: TieModel, sites: VoteSites, design: sparse.csr_array, at: VoteParameters) -> float:
-    delta = design @ np.concatenate([at.strengths, at.beta])
-    pi = np.where((sites.first >= 0)[:, None], state_shares(ties, delta, at.tau), sites.phi)
+def log_likelihood(ties: TieModel, sites: VoteSites, at: VoteParameters) -> float:
     every = np.concatenate([confusions(ties, at.answers), np.eye(ties.n_states)[None]])
-    share = np.einsum("sk,skl->sl", pi, every[sites.labeler])
-    used = sites.counts > 0
-    return float(sites.counts[used] @ np.log(np.maximum(share[used], 1e-300)))
+    out = 0.0
+    for part in sites.parts():
+        share = np.einsum("sk,skl->sl", site_states(ties, part, at), every[part.labeler])
+        used = part.counts > 0
+        out += float(part.counts[used] @ np.log(np.maximum(share[used], 1e-300)))
+    return out

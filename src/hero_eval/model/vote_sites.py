@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints
 from hero_eval.model.vote_errors import VoteRows
 from hero_eval.model.vote_model import NO_LABELER, NO_PAIR, TieModel, VoteSites
 
@@ -48,10 +48,10 @@ def sites_of(ties: TieModel, cells: VoteCells, noisy: bool) -> tuple[VoteSites, 
     labeler = np.concatenate([np.where(one.labeled, cells.labeler[one.row], NO_LABELER) for one in parts])
     open_gold = np.concatenate([np.where(one.paired, -1, cells.gold[one.row]) for one in parts])
     by = np.where(first >= 0, _distinct_rows(cells.covariates)[row], 0)
-    key = np.zeros(len(row), dtype=np.int64)
+    key = labeler + 1  # first, so that sites are sorted by labeler
     for code, size in ((first + 1, cells.n_models + 1), (second + 1, cells.n_models + 1)):
         key = key * size + code
-    for code in (labeler + 1, open_gold + 1, by):
+    for code in (open_gold + 1, by):
         key = key * (int(code.max(initial=0)) + 1) + code
     _, chosen, site = np.unique(key, return_index=True, return_inverse=True)
     site = site.reshape(-1)
@@ -129,6 +129,31 @@ def votes_of_models(cells: VoteCells) -> Floats:
     both = np.concatenate([cells.first[use], cells.second[use]])
     out: Floats = np.bincount(both, np.tile(cells.counts[use], 2), cells.n_models).astype(np.float64)
     return out
+
+
+def models_that_only_tie(cells: VoteCells) -> Bools:
+    """(M,): whether no vote on a model says that it, or the other, is better."""
+    told = cells.is_paired & np.isin(np.where(cells.gold >= 0, cells.gold, cells.label), (0, 1))
+    out = np.ones(cells.n_models, dtype=np.bool_)
+    out[cells.first[told]] = out[cells.second[told]] = False
+    return out
+
+
+def labelers_of_one_side(cells: VoteCells, least: int) -> Ints:
+    """Those who name the same side in all their votes on pairs that they saw in both orders, if these are `least` or
+    more: the models cannot be why."""
+    use = np.flatnonzero(cells.is_paired & np.isin(cells.label, (0, 1)))
+    first, second, who = cells.first[use], cells.second[use], cells.labeler[use]
+    pair = (who * cells.n_models + np.minimum(first, second)) * cells.n_models + np.maximum(first, second)
+    _, kind = np.unique(pair, return_inverse=True)
+    in_order = np.bincount(kind[first < second], minlength=len(use)) > 0
+    in_other = np.bincount(kind[first > second], minlength=len(use)) > 0
+    both = (in_order & in_other)[kind]
+    counts = np.where(both, cells.counts[use], 0.0)
+    total, first_named = (
+        np.bincount(who, counts * of, cells.n_labelers) for of in (np.ones(len(use)), cells.label[use] == 0)
+    )
+    return np.flatnonzero((total >= least) & ((first_named == 0) | (first_named == total)))
 
 
 def has_finite_strengths(cells: VoteCells) -> bool:

@@ -122,8 +122,14 @@ def _family(result: GroupedEstimates) -> Page:
     }
 
 
+def _ranked_columns(result: Ranking | Leaderboard) -> dict[str, Any]:
+    """The chance to be best is undecided where findings leave it open."""
+    columns = dict(result.columns())
+    return columns | ({"p_best": ["undecided"] * len(columns["p_best"])} if result.doubts else {})
+
+
 def _ranking(result: Ranking) -> Page:
-    columns = result.columns()
+    columns = _ranked_columns(result)
     head = ("model", "rank", "rank from", "rank to", "chance to be best", "group")
     names = ("model", "rank", "rank_low", "rank_high", "p_best", "group")
     return {
@@ -138,7 +144,7 @@ def _ranking(result: Ranking) -> Page:
 
 
 def _leaderboard(result: Leaderboard) -> Page:
-    columns = result.columns()
+    columns = _ranked_columns(result)
     head = ("model", "Elo", "from", "to", "rank from", "rank to", "chance to be best", "wins", "group")
     names = ("model", "elo", "low", "high", "rank_low", "rank_high", "p_best", "win_rate", "group")
     return {

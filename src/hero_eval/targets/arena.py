@@ -16,13 +16,21 @@ from hero_eval.estimation.question import gold_df
 from hero_eval.estimation.standing import check_standing, standing_of, t_of_confidence
 from hero_eval.findings import Finding, name_some, unique
 from hero_eval.model.history import Progress
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints
 from hero_eval.model.simultaneous import critical_of
 from hero_eval.model.vote_battles import VoteState
 from hero_eval.model.vote_errors import VoteErrors, vote_errors
 from hero_eval.model.vote_fit import VoteFit, fit_votes
 from hero_eval.model.vote_model import TIE_MODELS, confusions, site_slopes
-from hero_eval.model.vote_sites import VoteCells, components, has_finite_strengths, sites_of, votes_of_models
+from hero_eval.model.vote_sites import (
+    VoteCells,
+    components,
+    has_finite_strengths,
+    labelers_of_one_side,
+    models_that_only_tie,
+    sites_of,
+    votes_of_models,
+)
 from hero_eval.read import read_votes
 from hero_eval.targets.leaderboard import Leaderboard, level_of
 from hero_eval.targets.vote_history import combined, two_model_rounds
@@ -154,9 +162,10 @@ def _ranked(current: Votes, cells: VoteCells, labelers: tuple[str, ...], asked: 
     ties = TIE_MODELS[asked.ties]
     sites, rows = sites_of(ties, cells, noisy)
     each = votes_of_models(cells)
-    shrink = bool(each.min() < FEW_VOTES) or not has_finite_strengths(cells)
+    tied = models_that_only_tie(cells)
+    shrink = bool(each.min() < FEW_VOTES or tied.all()) or not has_finite_strengths(cells)
     fit = fit_votes(ties, sites, shrink=shrink, progress=asked.progress)
-    errors = vote_errors(fit, rows)
+    errors = vote_errors(fit, rows, tied)
     n_m = len(current.models)
     strengths = fit.at.strengths - fit.at.strengths.mean()
     covariance = errors.shared[:n_m, :n_m]
@@ -173,8 +182,8 @@ def _ranked(current: Votes, cells: VoteCells, labelers: tuple[str, ...], asked: 
     tie = (fit.at.tau, math.sqrt(max(float(errors.shared[n_m + n_d, n_m + n_d]), 0.0))) if ties.has_ties else (0.0, 0.0)
     found = [
         *current.notes,
-        *_graph_findings(current, each, shrink, fit),
-        *(_labeler_findings(people) if noisy else _untaught(untold)),
+        *(_graph_findings(current, each, tied, fit) if shrink else []),
+        *(_labeler_findings(people) if noisy else _untaught(cells, labelers, untold)),
         *_fit_findings(fit),
         *_covariate_findings(of_pairs),
     ]
@@ -273,25 +282,31 @@ def _labeler_findings(people: Sequence[Mapping[str, Any]]) -> list[Finding]:
     return found
 
 
-def _untaught(untold: bool) -> list[Finding]:
+def _untaught(cells: VoteCells, labelers: Sequence[str], untold: bool) -> list[Finding]:
     if not untold:
         return []
+    found = []
+    of_one_side = [labelers[j] for j in labelers_of_one_side(cells, FEW_VOTES)]
+    if of_one_side:
+        same = (
+            f"votes that do not depend on which model is better: on pairs that were shown in both orders "
+            f"{name_some(of_one_side)} always took the same side, first or second"
+        )
+        found.append(Finding("F526", same, {"labelers": of_one_side}))
     message = (
         "no vote has gold, so that votes are taken for true: strengths are those of the votes, and lie too close "
         "together, or in the wrong order, as far as labelers err"
     )
-    return [Finding("F521", message)]
+    return [Finding("F521", message), *found]
 
 
-def _graph_findings(current: Votes, each: Floats, shrink: bool, fit: VoteFit) -> list[Finding]:
-    if not shrink:
-        return []
+def _graph_findings(current: Votes, each: Floats, tied: Bools, fit: VoteFit) -> list[Finding]:
     few = [current.models[at] for at in np.flatnonzero(each < FEW_VOTES)]
-    why = (
-        f"{name_some(few)}: fewer than {FEW_VOTES} votes"
-        if few
-        else "some models win, or lose, all votes against the others"
-    )
+    why = "some models win, or lose, all votes against the others"
+    if few:
+        why = f"{name_some(few)}: fewer than {FEW_VOTES} votes"
+    elif tied.all():
+        why = "no vote says which of two models is better"
     message = f"{why}; strengths were drawn together, as if they had a standard deviation of {fit.priors.strengths:.2f}"
     return [Finding("F522", message, {"models": few, "spread": fit.priors.strengths})]
 
@@ -328,7 +343,7 @@ def _worth(fit: VoteFit) -> Floats:
         n_labelers=int(noisy),
     )
     at = replace(fit.at, answers=fit.at.mean[None, :] if noisy else fit.at.answers)
-    slopes = site_slopes(ties, one, one.design(), at)
+    slopes = site_slopes(ties, one, at)
     out = np.zeros((n, n))
     out[first, second] = out[second, first] = (slopes.share * slopes.by_delta**2).sum(axis=1)
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Query, Request
@@ -15,14 +15,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from hero_eval.charts.theme import csv_text
 from hero_eval.errors import HeroError, wrong
 from hero_eval.io.values import count_of
-from hero_eval.store.gold_records import ExpertAgreement, GoldRecord, read_records
+from hero_eval.store.gold_records import ExpertAgreement, ExpertQueue, GoldRecord, read_records
 from hero_eval.web import api
 from hero_eval.web.forms import BoundedForms, bounded_form
 from hero_eval.web.gold_api import gold_document, kept, known_expert
-from hero_eval.web.gold_desk import REASONS, Showing, checked_expert, choices_of
+from hero_eval.web.gold_desk import REASONS, Showing, checked_expert, choices_of, left_side, sides_of
 from hero_eval.web.gold_setup import item_columns, proposed_columns, queue_request
 from hero_eval.web.http_errors import error_document
-from hero_eval.web.item_view import KINDS, shown, shown_parts
+from hero_eval.web.item_view import KINDS, shown_parts, shown_side
 from hero_eval.web.layout import Name, Text, check_form, is_expert, page, progress, set_cookie
 from hero_eval.web.picture_files import picture_path, read_picture
 from hero_eval.web.rendering import link
@@ -189,11 +189,11 @@ def _view(service: Service, round: str, showing: Showing) -> dict[str, Any]:
     """What the template shows of an item."""
     columns = showing.queue.options.get("columns", {})
 
-    def picture(column: str) -> str | None:
+    def picture(column: str, **named: str) -> str | None:
         value = str(showing.contents.get(column) or "")
         if picture_path(service.settings.images, value) is None:
             return None
-        return link("/gold/image", round=round, item=showing.item, column=column)
+        return link("/gold/image", round=round, item=showing.item, **(named or {"column": column}))
 
     sides = showing.sides
     classes = showing.queue.options["classes"]
@@ -201,7 +201,7 @@ def _view(service: Service, round: str, showing: Showing) -> dict[str, Any]:
     return {
         "parts_shown": shown_parts(showing.contents, columns, picture),
         "side_parts": [
-            (text, shown("side A", str(showing.contents.get(column) or "")))
+            (text, shown_side(str(showing.contents.get(column) or ""), text, picture(column, side=text.lower())))
             for text, column in zip(("Left", "Right"), sides or (), strict=False)
         ],
         "question": showing.queue.options.get("question") or "",
@@ -277,17 +277,34 @@ def undo(request: Request, round: Text = "", form_token: Text = "") -> Response:
 
 
 @router.get("/gold/image")
-def image(request: Request, round: Name, item: Annotated[str, Query(max_length=20_000)], column: Name) -> Response:
-    """A picture that an item in the queue names; no other file can be asked for."""
+def image(
+    request: Request,
+    round: Name,
+    item: Annotated[str, Query(max_length=20_000)],
+    column: Annotated[str, Query(max_length=200)] = "",
+    side: Literal["left", "right", ""] = "",
+) -> Response:
+    """A picture that an item in the queue names; no other file can be asked for.
+
+    One of two sides goes by where this expert sees it: a column's name would tell which of the models it is.
+    """
     service = api.service_of(request)
-    queue = service.desk.queue(round)
-    columns = {} if queue is None else queue.options.get("columns", {})
-    value = "" if queue is None else str(queue.contents.get(item, {}).get(column) or "")
-    path = picture_path(service.settings.images, value) if columns.get(column) == "image" else None
+    queue, path = service.desk.queue(round), None
+    if queue is not None:
+        named = _column_at(queue, item, expert_of(request), side) if side else column
+        value = str(queue.contents.get(item, {}).get(named) or "")
+        if side or queue.options.get("columns", {}).get(column) == "image":
+            path = picture_path(service.settings.images, value)
     if path is None:
-        raise wrong("E526", f"there is no picture for column {column!r} of this item")
-    data, kind = read_picture(path)
+        raise wrong("E526", f"there is no picture for {side or f'column {column!r}'} of this item")
+    data, kind = read_picture(path, f"the picture on the {side}" if side else None)
     return Response(data, media_type=kind, headers={"Content-Security-Policy": "default-src 'none'"})
+
+
+def _column_at(queue: ExpertQueue, item: str, expert: str | None, side: str) -> str:
+    """The column that this expert sees on the left or on the right."""
+    columns = sides_of(queue, left_side(queue, item, expert)) if expert is not None else None
+    return "" if columns is None else columns[side == "right"]
 
 
 @router.get("/gold/answers.csv")

@@ -26,13 +26,10 @@ _SWAYS = re.compile(
     r"(^|_)(model|system|label|labels|labeler|judge|vendor|score|rating|gold|answer_key|version)(_|$)", re.I
 )
 """Columns that could tell an expert what others said, or whose work it is."""
+_ANSWER = "(answer|response|output|completion|text|candidate|image|picture|photo|img|conversation)"
 _SIDE = {
-    "side A": re.compile(
-        r"^((answer|response|output|completion|text|candidate|image|conversation)_?(a|1|left)|a|left)$", re.I
-    ),
-    "side B": re.compile(
-        r"^((answer|response|output|completion|text|candidate|image|conversation)_?(b|2|right)|b|right)$", re.I
-    ),
+    "side A": re.compile(rf"^({_ANSWER}_?(a|1|left)|a|left)$", re.I),
+    "side B": re.compile(rf"^({_ANSWER}_?(b|2|right)|b|right)$", re.I),
 }
 
 

@@ -15,8 +15,10 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from hero_eval.web.picture_files import names_picture
+
 KINDS = ("hidden", "text", "markdown", "image", "link", "side A", "side B")
-"""How a column can be shown; the two sides are Markdown, next to each other in random order."""
+"""How a column can be shown; the two sides are Markdown or pictures, next to each other in random order."""
 
 LONGEST_TEXT = 100_000
 LONGEST_MARKDOWN = 30_000
@@ -52,10 +54,7 @@ def shown(kind: str, value: str, name: str = "", picture: str | None = None) -> 
         return _link(value.strip()) or as_text(value)
     if kind == "image":
         if picture is not None:
-            alt = f"Picture: {name}"
-            return Markup(
-                '<a href="{}" target="_blank"><img class="picture" src="{}" alt="{}" loading="lazy"></a>'
-            ).format(picture, picture, alt)
+            return _picture(picture, name)
         linked = _link(value.strip())
         return (
             Markup("{} <small>(pictures elsewhere are not loaded)</small>").format(linked) if linked else as_text(value)
@@ -64,6 +63,20 @@ def shown(kind: str, value: str, name: str = "", picture: str | None = None) -> 
         # html is off, so what comes out is made of markdown-it's own tags and escaped text
         return Markup('<div class="markdown" dir="auto">{}</div>').format(Markup(_markdown().render(value)))
     return as_text(value)
+
+
+def shown_side(value: str, side: str, picture: str | None) -> Markup:
+    """One of two answers: a picture, or Markdown. The name of a file may tell whose work it is, and is never shown."""
+    if picture is not None:
+        return _picture(picture, side)
+    if names_picture(value):
+        return Markup("<small>(a picture that the server does not have)</small>")
+    return shown("side A", value)
+
+
+def _picture(address: str, name: str) -> Markup:
+    made = '<a href="{}" target="_blank"><img class="picture" src="{}" alt="{}" loading="lazy"></a>'
+    return Markup(made).format(address, address, f"Picture: {name}")
 
 
 def as_text(value: str) -> Markup:

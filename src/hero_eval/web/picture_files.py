@@ -13,6 +13,8 @@ from hero_eval.errors import wrong
 
 MOST_BYTES = 20_000_000
 MOST_PIXELS = 40_000_000
+ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".bmp", ".tif", ".tiff", ".avif", ".heic")
+"""Of pictures, those that are shown and others."""
 
 
 def picture_path(folder: str | None, value: str) -> Path | None:
@@ -28,20 +30,27 @@ def picture_path(folder: str | None, value: str) -> Path | None:
         return None
 
 
-def read_picture(path: Path) -> tuple[bytes, str]:
-    """Bytes and kind; E526 if it is none of those that are shown, or too large."""
+def names_picture(value: str) -> bool:
+    """Whether a text is the name of a picture, there or not."""
+    text = value.strip()
+    return len(text) <= 500 and text.isprintable() and "://" not in text and text.lower().endswith(ENDINGS)
+
+
+def read_picture(path: Path, called: str | None = None) -> tuple[bytes, str]:
+    """Bytes and kind; E526 if it is none of those that are shown, or too large, by its name or as it is `called`."""
+    name = called or repr(path.name)
     if path.stat().st_size > MOST_BYTES:
-        raise wrong("E526", f"{path.name!r} has more than {MOST_BYTES // 1_000_000} MB")
+        raise wrong("E526", f"{name} has more than {MOST_BYTES // 1_000_000} MB")
     data = path.read_bytes()
     kind = kind_of(data)
     if kind is None:
-        raise wrong("E526", f"{path.name!r} is no PNG, JPEG, GIF or WebP")
+        raise wrong("E526", f"{name} is no PNG, JPEG, GIF or WebP")
     try:
         width, height = dimensions(data, kind)
     except (struct.error, IndexError, ValueError) as error:
-        raise wrong("E526", f"{path.name!r} is damaged: its size cannot be read") from error
+        raise wrong("E526", f"{name} is damaged: its size cannot be read") from error
     if width * height > MOST_PIXELS or not width or not height:
-        raise wrong("E526", f"{path.name!r} has {width:,} x {height:,} pixels; {MOST_PIXELS:,} are shown at most")
+        raise wrong("E526", f"{name} has {width:,} x {height:,} pixels; {MOST_PIXELS:,} are shown at most")
     return data, f"image/{kind}"
 
 
