@@ -44,10 +44,12 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F126": ("note", "vectors that were reduced to a few covariates"),
     "F127": ("note", "a large file of scores that was read into memory for the sake of its gold"),
     "F130": ("note", "what experts among the labelers said is gold, as asked"),
-    "F131": ("warning", "labelers are called like experts, and there is no gold"),
+    "F131": ("warning", "labelers are named like experts, and there is no gold"),
     "F132": ("note", "answers that were named, and that nobody gave"),
     "F133": ("note", "cells that hold no answer count as not given"),
     "F135": ("note", "numbers with a decimal comma or a percent sign were read as numbers"),
+    "F136": ("warning", "history has no gold, though the current round has"),
+    "F137": ("note", "yes and no were read as 1 and 0"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -260,7 +262,7 @@ def importance(finding: Finding) -> tuple[bool, bool, bool]:
     return not finding.doubts_interval, finding.severity != "warning", finding.code not in GUESSES
 
 
-GUESSES = frozenset({"F122"})
+GUESSES = frozenset({"F122", "F137"})
 """Notes on what the data were taken for: whoever finds the guess wrong must not trust the number."""
 
 

@@ -62,7 +62,7 @@ class Gate:
     Raises
     ------
     InputError
-        If a bound is nan, or the number of looks is none (E201).
+        If a bound is nan, no value lies between the bounds, or the number of looks is none (E201).
 
     Examples
     --------
@@ -89,6 +89,12 @@ class Gate:
             value = getattr(self, name)
             if value is not None and math.isnan(value):
                 raise wrong("E201", f"{name} is {value!r}. It is a number to compare the estimate with")
+        if self.fail_below is not None and self.fail_above is not None and self.fail_below > self.fail_above:
+            raise wrong(
+                "E201",
+                f"fail_below is {self.fail_below:g} and fail_above is {self.fail_above:g}: no value can pass both, so "
+                "the gate could never open. Were they swapped?",
+            )
 
     @property
     def is_asked(self) -> bool:
@@ -195,7 +201,7 @@ def _side(
     if asked is None:
         return None
     chance, side, was = (
-        (estimate.probability_above(asked), "above", "asked")
+        (estimate.probability_above(asked), "above", "required")
         if way == "low"
         else (estimate.probability_below(asked), "below", "allowed")
     )

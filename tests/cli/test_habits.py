@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
-from asking import runner, start
+from asking import ask, refused, runner, start
 from rich.cells import cell_len
 
 from hero_eval.cli.habits import spread
@@ -95,6 +95,30 @@ def test_a_habit(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert words in shown, shown
     wide_lines = [line for line in result.stdout.splitlines() if cell_len(line) > 80]
     assert wide_lines == []
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("moderation mine.csv", "needs --flag (The yes/no column"),
+        ("estimate a.csv b.csv", "does not know what to do with b.csv. Past rounds are named by --history"),
+        ("estimate a.csv --fail-above 40%", "--fail-above"),
+        ("estimate a.csv -z", "-z"),
+        ("estimat a.csv", "Did you mean 'estimate'?"),
+    ],
+)
+def test_a_wrong_call_is_told_like_any_problem(call: str, words: str) -> None:
+    """Some mistakes would come in a box of their own, without a code and without what to do."""
+    said = refused(*call.split())
+    assert said.startswith("E201 ")
+    assert words in " ".join(said.split())
+    assert "--help" in said
+
+
+def test_flags_take_no_value_in_help() -> None:
+    """`--json <bool>` would be typed as it is written."""
+    for call in ("--help", "estimate --help", "store check --help"):
+        assert "bool" not in ask(*call.split())
 
 
 def test_the_table_and_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -417,6 +417,23 @@ def test_labelers_who_know_nothing_leave_the_range_open(method: str) -> None:
     assert "Label 385 more items with gold" in told.action
 
 
+def test_gold_on_the_wrong_side_is_told() -> None:
+    """History and current swapped would answer about the past round without a word."""
+    pair = draw_pair(3, GOOD)
+    swapped = hero.estimate_rate(pair.history, pair.current)
+    assert "swapped" in finding(swapped, "F136").action
+    assert "F136" not in codes(hero.estimate_rate(pair.current, pair.history))
+
+
+def test_where_every_item_has_gold_only_items_help() -> None:
+    """More gold would be asked for where none is left to give."""
+    rng = np.random.default_rng(4)
+    truth = (rng.random(80) < 0.4).astype(int)
+    labels = labels_given(rng, truth, binary_answers([0.8, 0.8], [0.9, 0.8]))
+    (part,) = hero.estimate_rate(round_of(labels, truth)).to_dict()["shorten"]["parts"]
+    assert part["remedy"] == "More items in this round"
+
+
 def test_gold_for_all_is_asked_of_a_small_round() -> None:
     """More gold would be asked for than there are items."""
     rng = np.random.default_rng(9)

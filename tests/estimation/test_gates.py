@@ -114,6 +114,12 @@ class TestVerdict:
         with pytest.raises(hero.InputError, match="E201"):
             Gate(fail_above=math.nan)
 
+    def test_bounds_that_no_value_meets_are_refused(self) -> None:
+        """A release would wait for a gate that can never open."""
+        with pytest.raises(hero.InputError, match="never open"):
+            Gate(fail_below=0.4, fail_above=0.3)
+        assert Gate(fail_below=0.3, fail_above=0.3).is_asked
+
 
 @pytest.mark.parametrize("code", sorted(CATALOGUE))
 def test_every_doubting_code_shuts(code: str) -> None:

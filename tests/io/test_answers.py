@@ -262,3 +262,12 @@ def test_as_many_classes_as_people_use_are_classes() -> None:
     assert len(hero.Round(many([str(k % 50) for k in range(200)]), label_kind="answer").values) == 50
     named = [str(k) for k in range(60)]
     assert hero.Round(many(named), classes=named).classes == tuple(named)
+
+
+def test_what_yes_and_no_were_read_as_is_said() -> None:
+    """Whoever wrote yes and no would not know what the rate of '1' is."""
+    said = {"item": ["a", "b"] * 2, "labeler": ["x", "x", "y", "y"]}
+    (found,) = hero.Round(pa.table({**said, "label": ["yes", "no", "Yes", "no"]})).notes
+    assert found.code == "F137"
+    assert found.fact.endswith("'no' as '0', 'Yes' as '1', 'yes' as '1'")
+    assert not hero.Round(pa.table({**said, "label": ["true", "false", "True", "1"]})).notes

@@ -220,6 +220,18 @@ def test_an_export_without_labels_says_why(tmp_path: Path) -> None:
     assert caught.value.code == "E122"
 
 
+def test_empty_cells_of_scores_are_no_answers(tmp_path: Path) -> None:
+    """In a table every score has a cell for text, and most are empty: the numbers beside them would be lost."""
+    head = "traceId,observationId,name,source,value,stringValue,authorUserId"
+    rows = ["t1,,tone,EVAL,1,,", "t2,,tone,EVAL,0,,", "t1,,tone,ANNOTATION,,good,ann", "t2,,tone,ANNOTATION,0,,"]
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+    found = read_export(path, item="observation")
+    said = sorted(zip(*(found.labels[name].to_pylist() for name in ("item", "labeler", "label")), strict=True))
+    assert said == [("t1", "ann", "good"), ("t1", "tone", "1"), ("t2", "tone", "0")]
+    assert found.dropped == {"an annotation without an author": 1}
+
+
 def test_several_questions_must_be_chosen() -> None:
     with pytest.raises(hero.HeroError, match="'latency' \\(1\\)") as caught:
         read_export(EXPORTS / "langfuse.json")

@@ -126,7 +126,7 @@ def test_mixed_objects_of_pandas_are_read() -> None:
     assert list(made.item_ids) == ["1", "2"]
     assert made.labelers == ("3", "x", "y")
     assert made.values == ("0", "1")
-    assert [note.code for note in made.notes] == ["F102", "F103"]
+    assert [note.code for note in made.notes] == ["F102", "F103", "F137"]
 
 
 @pytest.mark.parametrize(
@@ -510,8 +510,8 @@ def test_exact_duplicates_are_dropped_and_counted() -> None:
         table(item=["b", "a", "b"], x=[1, 2, 1]),
     )
     assert (made.n_labels, made.n_gold) == (2, 2)
-    (note,) = made.notes
-    assert note.code == "F101"
+    note, words = made.notes
+    assert (note.code, words.code) == ("F101", "F137")
     assert note.data == {"count": 4, "labels": 2, "gold": 1, "items": 1}
 
 

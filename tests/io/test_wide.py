@@ -122,6 +122,31 @@ def test_what_is_not_clear_is_asked() -> None:
     assert hero.Round(frame, labelers=["a"]).labelers == ("a",)
 
 
+def test_a_long_table_under_other_names_is_not_taken_for_wide() -> None:
+    """Every label would count as an item, and every gold as often as its item has labels."""
+    frame = wide().melt(["id", "expert", "prompt"], list(RIGHT), "who", "what").rename(columns={"id": "thing"})
+    with pytest.raises(hero.InputError, match="--column item=thing --column labeler=who --column label=what") as caught:
+        hero.Round(frame)
+    assert caught.value.code == "E130"
+    assert code(frame.assign(id=range(len(frame)))) == "E130"  # each label has an id of its own
+    assert hero.Round(frame, columns={"item": "thing", "labeler": "who", "label": "what"}).n_items == 120
+    assert hero.Round(frame, labelers=["what"]).n_items == 360
+
+
+def test_prompts_that_several_models_answered_are_items_each() -> None:
+    """One judge of several models' answers is a wide table: gold differs from model to model."""
+    frame = wide().assign(prompt=[f"prompt {k // 2}" for k in range(120)], model=["a", "b"] * 60)
+    assert hero.Round(frame.drop(columns=["id", "claude", "ann"])).n_items == 120
+
+
+def test_of_many_labelers_some_are_named() -> None:
+    """Ten thousand columns would be told one by one."""
+    frame = pd.DataFrame({"item": [1, 2], **{f"j{k}": [0, 1] for k in range(30)}})
+    (found,) = [finding for finding in hero.Round(frame).notes if finding.code == "F122"]
+    assert "j7 and 22 more" in found.fact
+    assert len(found.data["labelers"]) == 30
+
+
 def test_a_table_that_lacks_a_column_is_told_every_way_out() -> None:
     with pytest.raises(hero.InputError, match=r"--labelers.*hero import") as caught:
         hero.Round(pd.DataFrame({"when": ["monday", "friday"], "text": ["a b", "c d"]}))

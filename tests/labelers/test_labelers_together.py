@@ -139,7 +139,7 @@ def test_it_is_said_wherever_the_table_is(tmp_path: Path) -> None:
         pyarrow.csv.write_csv(table, tmp_path / f"{name}.csv")
     shown = CliRunner().invoke(app, ["labelers", str(tmp_path)])
     assert "warning F206" in shown.stdout
-    assert "What to do: Count on fewer" in shown.stdout
+    assert "What to do: Estimate with" in shown.stdout
     document = json.loads(CliRunner().invoke(app, ["labelers", str(tmp_path), "--json"]).stdout)
     assert document["errs_together"]
     assert "F206" in [one["code"] for one in document["findings"]]

@@ -74,7 +74,7 @@ def test_a_first_file_is_read_by_its_own_gold() -> None:
         covered += low <= 0.375 <= high
         off.append(abs(found.value - truth.mean()))
         assert (found.n_gold, found.n_gold_current, found.n_gold_history) == (79, 79, 0)
-        assert "79 golds of the current round" in found.why
+        assert "79 gold items of the current round" in found.why
         assert "F105" not in codes(found)
     assert covered >= 5
     assert np.mean(off) < 0.05

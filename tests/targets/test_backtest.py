@@ -537,7 +537,7 @@ def test_the_winner_answers(rounds: list[Round], monkeypatch: pytest.MonkeyPatch
     expected = hero.estimate_rate(rounds[0].without_gold(), rounds[1:], method=winner, **options)
     assert (found.method, found.value) == (winner, expected.value)
     assert "lower than that of hero3" in found.why
-    assert f"{winner} was taken" in finding(found, "F306").message
+    assert f"{winner} was chosen" in finding(found, "F306").message
     with pytest.raises(hero.InputError, match="E204"):
         hero.estimate_rate(rounds[0].without_gold(), rounds[1:], penalty=1.0)
 

@@ -279,7 +279,7 @@ def test_pairs_that_cannot_tell_leave_hero3(answered: dict[str, Any]) -> None:
     assert default.value == answered["hero3"].value
     assert default.interval() == answered["hero3"].interval()
     (why,) = (one for one in default.findings if one.code == "F306")
-    assert "hero3 was taken" in why.fact
+    assert "hero3 was chosen" in why.fact
     assert why.data["pairs"] == []
     assert "F306" not in {one.code for one in answered["hero3"].findings}
 
@@ -345,7 +345,7 @@ def test_past_pairs_with_all_their_gold_are_played() -> None:
     (why,) = (one for one in found.findings if one.code == "F306")
     assert len(why.data["pairs"]) >= 3
     assert set(why.data["methods"]) == {"hero1", "hero3"}
-    assert f"{found.method} was taken" in why.fact
+    assert f"{found.method} was chosen" in why.fact
     assert found.why.startswith("backtest of past pairs")
     named = hero.estimate_difference(a, b, past, method=found.method)
     assert named.value == found.value

@@ -124,9 +124,9 @@ def pool_shift(rounds: Sequence[Round]) -> Chart:
     """Which share of each round's labels came from whom, oldest round first."""
     alt = altair()
     columns = _pool_columns(rounds)
-    latest = rounds[-1].name
     names = [one.name for one in rounds]
     shape, _ = shaped(names)
+    color = alt.Scale(domain=names, range=[*[INK] * (len(names) - 1), ACCENT])
     base = alt.Chart(values(_largest(columns)))
     y = alt.Y("labeler:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False))
     x = alt.X(
@@ -140,7 +140,7 @@ def pool_shift(rounds: Sequence[Round]) -> Chart:
         x=x,
         y=y,
         shape=alt.Shape("round:N", scale=shape, title="round", sort=None),
-        color=alt.condition(alt.datum.round == latest, alt.value(ACCENT), alt.value(INK)),
+        color=alt.Color("round:N", scale=color, title="round", sort=None),
     )
     title = _moved(columns, rounds)
     drawn = titled(

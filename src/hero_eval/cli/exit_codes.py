@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
+from hero_eval.cli.wrong_calls import WrongCall, is_wrong_call, told
 from hero_eval.errors import HeroError, wrong
 from hero_eval.phrasing import printable
 
@@ -31,7 +32,29 @@ class ExitCodeGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         with with_exit_codes():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except WrongCall as error:
+                if not is_wrong_call(error):
+                    raise
+                raise told(error) from None
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        for one in [] if command is None else [command, *getattr(command, "commands", {}).values()]:
+            _without_types([*one.params, one.get_help_option(ctx)])
+        return command
+
+    def get_params(self, ctx: Any) -> Any:
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """Flags without the word for their type, which help would show as if it were to be typed."""
+    for one in parameters:
+        if getattr(one, "is_flag", False) and one.metavar is None:
+            one.metavar = ""
+    return parameters
 
 
 @contextmanager

@@ -145,9 +145,10 @@ def next_items(
     epilog=(
         "Examples:\n"
         "  hero plan rounds/may --history rounds/april --width 0.06\n"
-        "  hero plan rounds/may --history rounds/april --budget 500 --cost gold=3,label=0.05\n"
+        "  hero plan rounds/may --history rounds/april --budget 500 \\\n"
+        "    --cost gold=3,label=0.05\n"
         "  hero plan --store hero-store --question helpful --width 0.06\n"
-        "  hero plan --items 500 --labelers 5 --sensitivity .8 --specificity .9 --gold 50\n"
+        "  hero plan --items 500 --labelers 5 --gold 50 --sensitivity .8\n"
         "  hero plan --items 500 --labelers 5 --gold 50 --detect 0.05 --power 0.8\n\n"
         "Of a round that is only planned, --labelers is how many label each item."
     ),

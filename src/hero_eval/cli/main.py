@@ -284,7 +284,9 @@ def report(
     history: given.Histories = None,
     output: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="Where to write it: .html (one file, no network), .md or .json."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write it: .html (one file, no network), .md or .json."
+        ),
     ] = Path("report.html"),
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The report's title.", show_default=False)] = None,
     how: Estimating,

@@ -51,6 +51,7 @@ Output = Annotated[
     Path | None,
     typer.Option(
         "--output",
+        "-o",
         metavar="FILE",
         help="Also write a report: .html (one file, no network), .md or .json.",
         rich_help_panel="Output",
@@ -96,7 +97,8 @@ Over = Annotated[
     epilog=(
         "Examples:\n"
         "  hero rank may/v7 may/v8 may/v9 --history rounds/april\n"
-        "  hero rank --store hero-store --question defect --best lowest --output board.html"
+        "  hero rank --store hero-store --question defect --best lowest \\\n"
+        "    --output board.html"
     ),
 )
 @grouped

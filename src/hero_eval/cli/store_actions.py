@@ -123,7 +123,7 @@ def _import_one(
     elif as_json:
         show_json({"schema_version": SCHEMA_VERSION, "dry_run": True, "import": export.to_dict()})
     else:
-        show([*store_views.what_came(export), store_views.nothing_changed()])
+        show([*store_views.what_came(export, how.provider), store_views.nothing_changed()])
 
 
 def rounds(path: str, question: str | None, *, removed: bool, as_json: bool) -> None:

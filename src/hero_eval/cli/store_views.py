@@ -216,8 +216,8 @@ _SHORT_ID = 10
 """Letters of an estimate's id: its start is enough to name it."""
 
 
-def what_came(export: Export) -> Page:
-    """What an export holds, and what of it is left out."""
+def what_came(export: Export, provider: str | None = None) -> Page:
+    """What an export holds, of one provider if it has several, and what of it is left out."""
     facts = [
         ("tool", f"{export.tool} ({export.why})"),
         ("items", f"{export.n_items:,}"),
@@ -228,7 +228,8 @@ def what_came(export: Export) -> Page:
         ("columns", ", ".join(export.columns) or "none"),
         ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
     ]
-    return [Line(f"{export.origin}", strong=True, whole=True), Facts(facts)]
+    head = export.origin if provider is None else f"{export.origin}, provider {provider}"
+    return [Line(head, strong=True, whole=True), Facts(facts)]
 
 
 def _answers(texts: Sequence[str]) -> str:

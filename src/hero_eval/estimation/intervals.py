@@ -78,7 +78,7 @@ def interval_kind(
         message = f"{why}: the interval asked for may be too short"
         action = "Leave `interval` out: a safer one is to be had."
     else:
-        message = f"{why}: the interval may be too short, and no safer one is to be had ({lack})"
+        message = f"{why}: the interval may be too short, and no safer one is available ({lack})"
         action = " ".join(dict.fromkeys(reasons.values()))
     return asked or "influence", [Finding("F309", message, data, action), *left_out]
 
@@ -116,8 +116,8 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
         least = SAFE_OWN if question.method.by_design else SAFE_GOLD
         if by_class[scarce] < least:
             name = question.classes[scarce]
-            items = "1 item" if by_class[scarce] == 1 else f"{by_class[scarce]:g} items"
-            has = f"{where} has gold for only {items} of class {name!r}"
+            items = {0: "no item", 1: "only 1 item"}.get(by_class[scarce], f"only {by_class[scarce]:g} items")
+            has = f"{where} has gold for {items} of class {name!r}"
             reasons[has] = f"Add gold to {where} until {least} items of class {name!r} have it."
         rests_on_hero1 = any(fit.levels is None for fit in fits) and not question.method.by_design
         if rests_on_hero1 and one.fit.information.is_weak:
@@ -126,7 +126,7 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
         has = f"there are only {question.n_clusters} clusters"
         reasons[has] = f"Label items of {SAFE_CLUSTERS} clusters or more."
     if any(fit.on_edge for fit in fits):
-        reasons["the estimate lies on the edge"] = "Have an expert answer some items of the current round."
+        reasons["the estimate is at the edge"] = "Have an expert answer some items of the current round."
     return reasons
 
 

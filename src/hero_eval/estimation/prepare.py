@@ -227,6 +227,12 @@ def _advice(rounds: RoundSet, chosen: Chosen, options: Options) -> tuple[Finding
     """What the caller left to us, and what could be had."""
     found = []
     names, method = chosen.covariates, chosen.method
+    own = sum(one.n_gold for one in rounds.currents)
+    if own and rounds.past and not rounds.past_has_gold:
+        message = (
+            f"history ({name_some([one.name for one in rounds.past])}) has no gold, and the current round has {own}"
+        )
+        found.append(Finding("F136", message, {"history": [one.name for one in rounds.past], "gold": own}))
     if names and not options.wants_covariates:
         message = f"{method.name} uses every numeric column that all rounds share: {name_some(list(names))}"
         found.append(Finding("F406", message, {"covariates": list(names)}))

@@ -57,7 +57,7 @@ def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
 def unplayed(rounds: RoundSet, options: Options) -> MethodChoice:
     """The same for those who will not wait for past rounds to be played: the method that these would have to beat."""
     n_played = len(rounds_to_play(rounds.past))
-    why = f"it answers unless {n_played} past rounds, played with their gold hidden, clearly speak for another method"
+    why = f"unless a backtest on {n_played} past rounds clearly favors another method"
     return _without_playing(rounds, options) or MethodChoice(DEFAULT, why)
 
 
@@ -126,8 +126,8 @@ def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     golds = [one.n_gold for one in rounds.currents]
     covariates = options.wants_covariates or options.penalty is not None
     if min(golds) >= LEAST_OWN and not stays(rounds.currents) and not covariates:
-        own = f"{lack}; {' and '.join(map(str, golds))} golds of the current round{'s' * (len(golds) > 1)}"
-        return MethodChoice("balanced", f"{own} are used: ppi, with hero3 counted for as much as they support it")
+        own = f"{lack}; {' and '.join(map(str, golds))} gold items of the current round{'s' * (len(golds) > 1)}"
+        return MethodChoice("balanced", f"{own} are used: ppi, blended with hero3 as far as they support it")
     few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
     return MethodChoice("dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other")
 
@@ -159,7 +159,7 @@ def _by_backtest(rounds: RoundSet, played: Sequence[int], options: Options) -> M
     names = distinct_names(past)
     name, why = choose_by_plays(tried.plays, methods)
     if tried.left:
-        why = f"no other method could still clearly beat it after {len(played) - len(tried.left)} of {len(played)}"
+        why = f"after {len(played) - len(tried.left)} of {len(played)}, no other method could still clearly beat it"
     data = {
         "rounds": [names[position] for position in played if position not in tried.left],
         "left": [names[position] for position in tried.left],
@@ -173,9 +173,9 @@ def _told_trial(tried: Trial, n_past: int, n_played: int, methods: Sequence[str]
     """What was played, how the methods did, and why no more was."""
     cap = f", of {n_past} those with most gold," if n_past > n_played else ""
     part = f"{n_played - len(tried.left)} of " if tried.left else ""
-    told = f"{part}{n_played} past rounds{cap} were played as current with their gold hidden"
-    enough = "; the rounds left could not change that" if tried.left else ""
-    return f"{told}: {told_figures(tried.plays, methods)}. {taken} was taken{enough}"
+    told = f"{part}{n_played} past rounds{cap} were estimated with their gold hidden"
+    enough = "; the remaining rounds could not change that" if tried.left else ""
+    return f"{told}: {told_figures(tried.plays, methods)}. {taken} was chosen{enough}"
 
 
 def _begin(rounds: RoundSet, options: Options) -> Question | None:

@@ -76,7 +76,7 @@ def best_by_pairs(rounds: RoundSet, options: Options, *, positive: object) -> Me
     }
     message = (
         f"{len(pairs)} pairs of past rounds were played as current with their gold hidden: "
-        f"{told_figures(plays, METHODS)}. {name} was taken"
+        f"{told_figures(plays, METHODS)}. {name} was chosen"
     )
     return MethodChoice(name, f"backtest of past pairs: {why}", (Finding("F306", message, data),))
 
@@ -84,7 +84,7 @@ def best_by_pairs(rounds: RoundSet, options: Options, *, positive: object) -> Me
 def _untold(lack: str) -> MethodChoice:
     """Past pairs that say nothing leave the default."""
     action = "Nothing; past pairs with gold for most of their items would choose. Name the method to take another."
-    remark = Finding("F306", f"{DEFAULT} was taken, untried: {lack}", {"pairs": []}, action)
+    remark = Finding("F306", f"{DEFAULT} was chosen, untried: {lack}", {"pairs": []}, action)
     return MethodChoice(DEFAULT, f"history has gold; {lack}", (remark,))
 
 

@@ -60,6 +60,8 @@ APART = (
 
 OWN_GOLD = "More gold, more items, or more labels per item, in this round"
 """What shrinks the current sample's part where the round's own gold counts."""
+ALL_GOLD = "More items in this round"
+"""What does, where every item has gold: labels tell nothing beyond it."""
 NO_GOLD = "Gold, in this round or in past ones,"
 """What would, where no gold tells how labelers err: more labels make nobody more right."""
 
@@ -82,7 +84,7 @@ def width_parts(result: Estimate) -> tuple[WidthPart, ...]:
     for source, variance in sorted(found.items(), key=lambda pair: -pair[1]):
         name, meaning, remedy = APART if source == "history" and "covariates" in found else SOURCES[source]
         if source == "current" and result.n_gold_current:
-            remedy = OWN_GOLD
+            remedy = ALL_GOLD if result.n_gold_current >= result.n_items else OWN_GOLD
         elif source == "current" and not result.n_gold:
             remedy = NO_GOLD
         share = variance / total

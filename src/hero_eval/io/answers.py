@@ -14,7 +14,7 @@ from hero_eval.io.arrays import Coded
 from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named
-from hero_eval.io.values import alike, canonical, count_of, fold, in_class_order, is_binary
+from hero_eval.io.values import BINARY_WORDS, alike, canonical, count_of, fold, in_class_order, is_binary
 
 RARE = 0.01
 """An answer is rare if it has no larger share of the labels than this, or is there `RARE_TIMES` at most."""
@@ -217,6 +217,20 @@ def misspelled(
     return problems
 
 
+def _words_read(answers: Answers, labels: Coded, gold: Coded | None) -> list[Finding]:
+    """F137 for yes and no, of which results speak as 1 and 0; true and false need no word."""
+    read: dict[str, str] = {}
+    for coded, index in ((labels, answers.label_index), (gold, answers.gold_index)):
+        texts = [] if coded is None else coded.list_texts()
+        for text, place in zip(texts, index, strict=False):
+            if place >= 0 and fold(text) in BINARY_WORDS - {"true", "false"} and answers.values[place] in ("0", "1"):
+                read.setdefault(text, answers.values[place])
+    if not read:
+        return []
+    said = ", ".join(f"{text!r} as {value!r}" for text, value in sorted(read.items(), key=lambda one: (one[1], one[0])))
+    return [Finding("F137", f"answers were read as 0 and 1: {said}", {"answers": read})]
+
+
 def answer_notes(
     answers: Answers,
     labels: Coded,
@@ -225,7 +239,7 @@ def answer_notes(
     gold_times: NDArray[np.float64] | None = None,
     blanks: frozenset[str] = frozenset(),
 ) -> tuple[Finding, ...]:
-    """F115, F116 and F133: what was forgiven, and what was left out, as asked or because it says nothing."""
+    """F115, F116, F133 and F137: what was forgiven, what was left out, and what yes and no were read as."""
     sides = [(labels, label_times), *([(gold, gold_times)] if gold is not None else [])]
 
     def add_up(rows_of: Callable[[Coded], Sequence[tuple[str, NDArray[np.bool_]]]]) -> dict[str, int]:
@@ -251,6 +265,7 @@ def answer_notes(
         data = {"count": sum(other_case.values()), "answers": other_case, "padded": spaced}
         message = f"answers that differ only in case or space count as one: {', '.join(said)}"
         notes.append(Finding("F115", message, data))
+    notes += _words_read(answers, labels, gold)
     blank = {text: count for text, count in unsaid.items() if fold(text) in blanks}
     asked = {text: count for text, count in unsaid.items() if text not in blank}
     for code, what, found in (

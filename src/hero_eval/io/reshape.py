@@ -117,15 +117,15 @@ def _columns_left_out(name: str, header: Sequence[str], asked: Asked) -> list[Fi
 def _taken_for(columns: WideColumns, options: ReadOptions) -> Finding:
     """F122: what each column was taken for, and why."""
     people = list(columns.labelers)
-    parts = [f"labelers {', '.join(people)} ({columns.why})"]
+    parts = [f"labelers {_some(people)} ({columns.why})"]
     given = [*([] if columns.gold is None else [columns.gold]), *columns.experts]
-    parts.append(f"gold in {', '.join(given)}" if given else "no gold")
+    parts.append(f"gold in {_some(given)}" if given else "no gold")
     parts.append(f"ids of items in {columns.item}" if columns.item is not None else "items by the number of their row")
     others = list(columns.others)
     if others:
-        parts.append(f"about the items {', '.join(others[:8])}{' and more' if len(others) > 8 else ''}")
+        parts.append(f"about the items {_some(others)}")
     if columns.dropped:
-        parts.append(f"other criteria's, left out, {', '.join(columns.dropped[:8])}")
+        parts.append(f"other criteria's, left out, {_some(columns.dropped)}")
     data = {
         "labelers": people,
         "gold": columns.gold,
@@ -136,6 +136,12 @@ def _taken_for(columns: WideColumns, options: ReadOptions) -> Finding:
         "named": options.only is not None,
     }
     return Finding("F122", f"a wide table, one column per labeler: {'; '.join(parts)}", data)
+
+
+def _some(columns: Sequence[str], most: int = 8) -> str:
+    """Columns as they are called, and how many more there are."""
+    more = f" and {len(columns) - most:,} more" if len(columns) > most else ""
+    return f"{', '.join(columns[:most])}{more}"
 
 
 def _chosen(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:

@@ -20,6 +20,7 @@ from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded, encode_answers, encode_ids, mapped_answers, plain
 from hero_eval.io.bridge import to_text_array
 from hero_eval.io.criteria import Grid, belongs_to, hidden_grid, named_grid
+from hero_eval.io.repeated_items import refuse_long
 from hero_eval.io.strays import FEW, NOTHING, RARE, parted
 from hero_eval.io.tables import SYNONYMS, meant
 from hero_eval.io.values import canonical, fold, is_binary, listed, number
@@ -151,6 +152,8 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
         return None
     _refuse_label_column(name, header, gold, asked)
     others = tuple(one for one in header if one not in (item, gold, *experts, *chosen) and not asked.excludes(one))
+    if asked.labelers is None and "item" not in asked.columns and len(chosen) == 1 and gold is not None:
+        refuse_long(name, table, chosen[0], gold, others)
     labelers = {one: one for one in chosen}
     return WideColumns(item, labelers, gold, others, why, experts={one: one for one in experts})
 

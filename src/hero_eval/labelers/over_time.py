@@ -111,7 +111,7 @@ def _together(rounds: Mapping[str, Reliability]) -> list[Finding]:
         f"labelers err together given the gold in {name_some(list(known))} (residual correlation up to "
         f"{max(known.values()):.2f}); their shares there go by gold, with the labels as help"
     )
-    action = "Count on fewer labelers than there are; estimate by `hero3`, which allows for it."
+    action = "Estimate with `hero3`, which allows for it. Labels are worth less here than their number suggests."
     return [Finding("F206", fact, {"rounds": list(known), "correlation": list(known.values())}, action, doubts=False)]
 
 

@@ -356,5 +356,5 @@ def _together_finding(reliability: Reliability) -> list[Finding]:
         f"{dependence_fact(tested)}; taken as independent {most['labeler']!r} would have a {what} of "
         f"{most['independent']:.2f}, by gold it has {most['shown']:.2f}; the table goes by gold, helped by labels"
     )
-    action = "Count on fewer labelers than there are; estimate by `hero3`, which allows for it."
+    action = "Estimate with `hero3`, which allows for it. Labels are worth less here than their number suggests."
     return [Finding("F206", fact, {**dependence_data(tested), "most": most}, action, doubts=False)]

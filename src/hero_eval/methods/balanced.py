@@ -55,7 +55,7 @@ def rates(evidence: JointEvidence) -> Floats:
 
 @method(
     "balanced",
-    "hero3 and ppi on the current round's own gold, each counted for as much as that gold supports",
+    "hero3 and ppi on the current round's own gold, blended by how well that gold supports hero3",
     JointEvidence,
     rates,
     gold=GoldNeed.OWN,
@@ -77,7 +77,7 @@ def balanced(evidence: JointEvidence) -> Fit:
     mixed = second + w * (first - second)
     length = math.sqrt(float((mixed**2).sum()))
     mixed = mixed[:, 1:] * (found.error / length if length > 0.0 else 1.0)
-    said = f"hero3 says {_say(by_model)}, ppi {_say(by_design)}; hero3 was counted for {w:.0%}"
+    said = f"hero3 alone says {_say(by_model)}, ppi alone {_say(by_design)}; hero3 got {w:.0%} of the weight"
     data = {"weight": w, "hero3": by_model.rates.tolist(), "ppi": by_design.rates.tolist()}
     kept = tuple(one for one in by_model.findings if one.code in ("F301", "F204"))
     mean = by_design.rates + w * (by_model.rates - by_design.rates)

@@ -94,7 +94,7 @@ def _unknown_drift(measured: CurrentRates, drift: DriftPosterior) -> Finding:
             ", which takes a part of the shift that labels show" if taken else ""
         )
     else:
-        message = f"{lack}; labelers err each by itself here, so none that they share is assumed"
+        message = f"{lack}; here labelers err independently, so no shared drift is assumed"
     data = {"rounds": drift.n_rounds, "assumed": drift.is_present}
     return Finding("F310", message, {**data, "by_labels": measured.by_labels.tolist()} if taken else data)
 

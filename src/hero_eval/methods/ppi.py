@@ -52,11 +52,13 @@ def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
     edge = bool(rates.min() * found.worth < EDGE_ITEMS)
     n_gold, n_items = evidence.current.n_gold, evidence.current.n_items
     said = (
-        f"power {found.power:.2f}: the mean of {n_gold} golds"
+        f"the mean of {n_gold} gold items"
         + (", sharpened by what labels predict for all items" if found.power > 0 else "; labels add nothing to it")
+        + f" (power {found.power:.2f})"
         if n_gold < n_items
-        else f"every item has gold: the plain mean of {n_gold} golds"
+        else f"every item has gold: the plain mean of {n_gold} gold items"
     )
+    action = "" if n_gold < n_items else "Nothing; labels can add nothing where every item has gold."
     return Fit(
         rates=rates,
         inside=edge_point(rates, found.worth) if edge else rates,
@@ -65,7 +67,7 @@ def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
         paper=found.influence[:, 1:],
         on_edge=edge,
         report=levels.report,
-        findings=(Finding("F320", said, {"power": found.power, "gold": n_gold, "worth": found.worth}),),
+        findings=(Finding("F320", said, {"power": found.power, "gold": n_gold, "worth": found.worth}, action),),
         levels=levels,
         edge_items=found.worth,
         posteriors=posteriors_at(evidence, levels, rates),

@@ -30,15 +30,16 @@ def _fill(opened: Opening, asked: ExportOptions) -> None:
     opened.expect("s -> '$.traceId'", ["VARCHAR"], "traceId", "scores")
     opened.expect("s -> '$.source'", ["VARCHAR"], "source", "scores")
     opened.expect("s -> '$.value'", ["DOUBLE", "UBIGINT", "BIGINT", "VARCHAR", "BOOLEAN"], "value", "scores")
-    whole = "coalesce(s ->> '$.traceId', s ->> '$.sessionId')"
+    whole = f"coalesce({_said('traceId')}, {_said('sessionId')})"
     if asked.item == "observation":
-        whole += " || coalesce('/' || (s ->> '$.observationId'), '')"
+        whole += f" || coalesce('/' || {_said('observationId')}, '')"
+    author = _said("authorUserId")
     opened.con.execute(
         f"""INSERT INTO answers
         SELECT {whole},
-            CASE WHEN (s ->> '$.source') = 'ANNOTATION' THEN s ->> '$.authorUserId' ELSE s ->> '$.name' END,
-            coalesce(s ->> '$.stringValue', s ->> '$.value'), FALSE,
-            CASE WHEN (s ->> '$.source') = 'ANNOTATION' AND (s ->> '$.authorUserId') IS NULL
+            CASE WHEN (s ->> '$.source') = 'ANNOTATION' THEN {author} ELSE s ->> '$.name' END,
+            coalesce({_said("stringValue")}, {_said("value")}), FALSE,
+            CASE WHEN (s ->> '$.source') = 'ANNOTATION' AND {author} IS NULL
                  THEN 'an annotation without an author' END,
             s ->> '$.name',
             CASE WHEN (s ->> '$.source') = 'ANNOTATION' THEN 'person' ELSE 'judge' END,
@@ -50,6 +51,11 @@ def _fill(opened: Opening, asked: ExportOptions) -> None:
     )
     if asked.item != "observation":
         _refuse_split_traces(opened)
+
+
+def _said(key: str) -> str:
+    """A field in SQL; in a table the cell of a score without it is empty."""
+    return f"nullif(s ->> '$.{key}', '')"
 
 
 def _refuse_split_traces(opened: Opening) -> None:
