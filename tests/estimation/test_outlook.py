@@ -63,7 +63,7 @@ def test_past_rounds_are_not_played(monkeypatch: Any) -> None:
     ahead = look_ahead(made(9, 0.0), PAST)
     assert ahead.error is None
     assert ahead.method == "hero3"
-    assert "4 past rounds, played with their gold hidden" in ahead.why
+    assert "unless a backtest on 4 past rounds" in ahead.why
 
 
 def test_what_is_wrong_with_the_call_is_told() -> None:

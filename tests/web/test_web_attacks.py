@@ -389,7 +389,7 @@ def test_the_page_says_what_waits_and_stops_it(calm: httpx.Client) -> None:
     assert calm.get("/api/v1/job", params={"id": first["id"]}).json()["error"]["code"] == "E514"
     assert calm.delete("/api/v1/job", params={"id": second["id"]}).status_code == 204
     assert calm.delete("/api/v1/job", params={"id": "no"}).status_code == 404
-    assert "Nothing is being worked out." in calm.get("/work").text
+    assert "Nothing is being computed." in calm.get("/work").text
     assert "E514" in calm.get("/work").text
 
 

@@ -57,7 +57,7 @@ def best_with_gold(rounds: RoundSet, options: Options) -> MethodChoice:
 def unplayed(rounds: RoundSet, options: Options) -> MethodChoice:
     """The same for those who will not wait for past rounds to be played: the method that these would have to beat."""
     n_played = len(rounds_to_play(rounds.past))
-    why = f"unless a backtest on {n_played} past rounds clearly favors another method"
+    why = f"the default, unless a backtest on {n_played} past rounds clearly favors another method"
     return _without_playing(rounds, options) or MethodChoice(DEFAULT, why)
 
 
