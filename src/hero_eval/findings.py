@@ -61,6 +61,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F208": ("warning", "labelers that history never saw are taken to be like their peers"),
     "F209": ("warning", "a labeler's reliability differs between rounds"),
     "F210": ("warning", "many labelers of few labels each bias the rate"),
+    "F211": ("warning", "the number of labels tells more of an item than they do"),
     "F220": ("warning", "the model and the round's own gold disagree"),
     # the fit
     "F301": ("warning", "the fit did not converge"),
@@ -133,6 +134,7 @@ DOUBTS_INTERVAL: frozenset[str] = frozenset(
         "F206",
         "F209",
         "F210",
+        "F211",
         "F220",  # the round's own gold says otherwise
         "F301",
         "F303",

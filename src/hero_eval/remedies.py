@@ -168,6 +168,8 @@ FINDINGS: Mapping[str, str] = {
     "F209": "Find out what changed; give it gold of its own, or use history from after the change (`--since`).",
     "F210": "Use `hero3`, or `fit_reliability(history, shrinkage=3)` as history (`--shrinkage 3`); best, more labels "
     "of fewer labelers.",
+    "F211": "Put the number of labels of each item into a column of items, of all rounds, and name it as a covariate "
+    "(`covariates=`, `--covariates`); or give the current round gold, and use `ppi`.",
     "F220": "Trust `ppi`, which rests on the gold alone; find out what changed in how items are labeled.",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Report the interval, not the value: its other end says how far from the edge the rate may be. More labels "

@@ -412,7 +412,7 @@ def reweighted(wide: JointEvidence, number: int, weight: Array) -> JointEvidence
 
 def refit_slope(evidence: JointEvidence, number: int, item: int) -> Array:
     """d rates[1:] / d(log weight) of one item, by central differences of the refitted estimate, priors held."""
-    step, found = 2e-2, []
+    step, found = 5e-3, []
     for sign in (1, -1):
         weight = (*evidence.past, evidence.current)[number].item_weight.copy()
         weight[item] *= 1 + sign * step

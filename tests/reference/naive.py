@@ -346,8 +346,7 @@ def level_log_prior(
     tilts, and `pull` items that have every level equally often (nothing where there is one component a class).
     """
     height = _best_means_height(answers, groups, answer_precision, mean_sd, alike)
-    for line, mean in zip(classes, class_mean, strict=True):
-        height -= 0.5 * float((line - mean) @ class_precision @ (line - mean))
+    height -= 0.5 * sum(2.0 * float(line @ class_precision @ line) for line in _effects(classes - class_mean))
     if len(levels):
         shares = _softmax([0.0, *levels])
         height += sum(pull / len(shares) * math.log(share) for share in shares)
@@ -355,23 +354,39 @@ def level_log_prior(
     return height
 
 
+def _effects(logits: Floats) -> Floats:
+    """(K, m): effects of all classes, of mean 0, from logits (K-1, m) against the first.
+
+    Effects of variance 1/2 around their mean are what makes the logits of any two classes spread alike.
+    """
+    whole = np.concatenate([np.zeros((1, logits.shape[1])), logits])
+    return whole - whole.mean(axis=0)
+
+
 def _best_means_height(
     answers: Floats, groups: Sequence[int], precision: Floats, mean_sd: float, alike: float
 ) -> float:
     """The labelers' prior at the means (G, m) of their groups that suit it best, found by descent from any start."""
     flat = answers.reshape(len(answers), -1)
-    bend = _bend_of_means(tuple(groups), precision.tobytes(), precision.shape, mean_sd, alike)
+    n_logits = answers.shape[1]
+    bend = _bend_of_means(tuple(groups), precision.tobytes(), precision.shape, n_logits, mean_sd, alike)
     start = np.zeros(len(bend))
 
     def cost(means: Floats) -> float:
-        return _means_cost(means, flat, groups, precision, mean_sd, alike)
+        return _means_cost(means, flat, groups, precision, n_logits, mean_sd, alike)
 
     slope = np.array([(cost(start + e) - cost(start - e)) / 2.0 for e in np.eye(len(start))])  # exact of a parabola
     return -cost(-np.linalg.solve(bend, slope))
 
 
 def _means_cost(
-    vector: Floats, flat: Floats, groups: Sequence[int], precision: Floats, mean_sd: float, alike: float
+    vector: Floats,
+    flat: Floats,
+    groups: Sequence[int],
+    precision: Floats,
+    n_logits: int,
+    mean_sd: float,
+    alike: float,
 ) -> float:
     """How badly means (G * m,) of groups suit labelers' logits (J, m): a parabola in the means."""
     means = vector.reshape(max(groups) + 1, -1)
@@ -379,19 +394,22 @@ def _means_cost(
     middle, usual = means.mean(axis=0), precision.mean(axis=0)
     for mean in means:
         total += 0.5 * alike * (mean - middle) @ usual @ (mean - middle)
-        total += 0.5 * mean @ mean / (len(means) * mean_sd**2)
+        effects = _effects(mean.reshape(n_logits, -1))
+        total += 0.5 * 2.0 * (effects**2).sum() / (len(means) * mean_sd**2)
     return float(total)
 
 
 @lru_cache(maxsize=4)
-def _bend_of_means(groups: tuple[int, ...], raw: bytes, shape: tuple[int, ...], mean_sd: float, alike: float) -> Floats:
+def _bend_of_means(
+    groups: tuple[int, ...], raw: bytes, shape: tuple[int, ...], n_logits: int, mean_sd: float, alike: float
+) -> Floats:
     """The parabola's second derivatives (G * m, G * m), which are the same wherever the labelers' logits lie."""
     precision = np.frombuffer(raw).reshape(shape)
     flat = np.zeros(shape[:2])
     each = np.eye((max(groups) + 1) * shape[1])
 
     def cost(means: Floats) -> float:
-        return _means_cost(means, flat, groups, precision, mean_sd, alike)
+        return _means_cost(means, flat, groups, precision, n_logits, mean_sd, alike)
 
     bend = [[cost(e + f) - cost(e - f) - cost(f - e) + cost(-e - f) for f in each] for e in each]
     return np.array(bend) / 4.0

@@ -18,6 +18,7 @@ from scipy import special
 from hero_eval.blas_threads import one_blas_thread
 from hero_eval.counting.count import stays
 from hero_eval.estimation.gold_sampling import routing_findings, used_probabilities
+from hero_eval.estimation.label_counts import count_findings
 from hero_eval.estimation.own_gold import disagreement, disagreement_finding
 from hero_eval.estimation.question import Current, Question
 from hero_eval.estimation.transported import PastMisfits, cluster_codes, transport_finding, transport_test
@@ -93,7 +94,7 @@ def _add_diagnostics(
 ) -> list[Finding]:
     """The findings of one fit with those of the tests, where the method rests on gold."""
     question = past.question
-    found = [*found, *_own_gold_findings(question, fit, current)]
+    found = [*found, *_own_gold_findings(question, fit, current), *count_findings(question, fit)]
     reliability = question.reliability
     if current.own is not None and not question.method.by_design and not stays(question.rounds):
         return _with_dependence(question, fit, current.own, found)

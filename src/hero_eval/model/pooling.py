@@ -56,7 +56,7 @@ class Pooling:
     groups: Ints
     precision: Floats  # (J, w, w)
     held: Floats | None = None  # (J, w): means that are taken as known instead
-    n_free: int = 1  # the numbers are logits of so many answers against the first
+    n_even: int = 1  # the numbers are logits of so many answers against the first, none unlike the others
 
     @cached_property
     def n_groups(self) -> int:
@@ -66,7 +66,7 @@ class Pooling:
     def inner(self) -> Floats:
         """A (G w, G w)."""
         n_groups, width = self.n_groups, self.precision.shape[1]
-        loose = even_blocks(np.eye(width // self.n_free), self.n_free) / (n_groups * MEAN_SD**2)
+        loose = even_blocks(np.eye(width // self.n_even), self.n_even) / (n_groups * MEAN_SD**2)
         if n_groups == 1:
             single: Floats = np.add.reduce(self.precision, axis=0) + loose
             return single

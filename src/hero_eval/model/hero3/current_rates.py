@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hero_eval.model.even_logits import even_covariance
+from hero_eval.model.even_logits import even_spread
 from hero_eval.model.hero3.appeals import lapse_covariance
 from hero_eval.model.hero3.class_split import ClassSplit
 from hero_eval.model.hero3.drift import DriftPosterior, gold_shift, learn_drift, shift_logits
@@ -198,7 +198,8 @@ def _labeler_covariance(fit: LevelFit, found: CurrentRates) -> tuple[Floats, flo
     of_answers = moved[: information.n_answers].reshape(n_labelers, width, n_basis, -1)
     n_along = 1 if fit.shape.n_levels else fit.rows.n_classes
     along = of_answers[:, :, :n_along].sum(axis=2)  # a move of all logits of an answer
-    return excess * np.einsum("jac,ab,jbd->cd", along, even_covariance(width), along), excess
+    even = even_spread(np.eye(width // fit.rows.n_even), fit.rows.n_even)
+    return excess * np.einsum("jac,ab,jbd->cd", along, even, along), excess
 
 
 def _prior_covariance(fit: LevelFit, pull: Floats) -> Floats:

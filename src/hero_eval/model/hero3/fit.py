@@ -392,19 +392,20 @@ def _prior_step(
     post, expected = shares_and_sums(rows, shape, at) if learns else (None, expect(rows, shape, at))
     cells = expected.cells
     answers, hessian, inverses = labeler_step(cells, shape, at.answers, prior.pooling)
-    flat, (n_free, n_basis) = answers.reshape(len(answers), -1), answers.shape[1:]
+    flat, n_even = answers.reshape(len(answers), -1), rows.n_even
+    each = np.eye(flat.shape[1] // n_even)
     own = cells.sum(axis=(1, 2)) > 0
     free = thin is not None or shape.err_together or not loose
     mean = prior.pooling.means(flat) if free else group_means(flat, groups, own)
     if thin is None:
         known = inverse_each(hessian[own]) if inverses is None else inverses[own]
-        covariance = labeler_covariance(flat[own] - mean[own], known, n_free)
+        covariance = labeler_covariance(flat[own] - mean[own], known, n_even)
     elif post is None:
-        covariance = even_spread(LEAST_SPREAD * np.eye(n_basis), n_free)
+        covariance = even_spread(LEAST_SPREAD * each, n_even)
     else:
         scores = labeler_scores(rows.patterns, post, np.exp(answer_logs(shape, at.answers)), shape.basis)
         off = (flat - mean)[own] if thin > _POOLED_STEPS else None
-        covariance = thin_spread(*scores, off, prior.answer_precision, n_free, alike=not shape.err_together)
+        covariance = thin_spread(*scores, off, prior.answer_precision, n_even, alike=not shape.err_together)
     if shape.n_levels and rows.patterns.n_answers != rows.n_classes:
         covariance = ordered_covariance(covariance)
     classes, class_hessian = class_step(rows, shape, at, prior, expected)
@@ -414,8 +415,8 @@ def _prior_step(
     )
     precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
     if loose and thin is None and not shape.err_together:
-        precision[rows.met_before], held = even_blocks(np.eye(n_basis), n_free) / LOOSE_SD**2, mean
-    prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held, n_free=n_free)
+        precision[rows.met_before], held = even_blocks(each, n_even) / LOOSE_SD**2, mean
+    prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held, n_even=n_even)
     return LevelParameters(answers, levels, tilts, classes), prior
 
 
@@ -452,15 +453,15 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> tupl
         of_class = along if n_answers == rows.n_classes else np.linspace(0.0, 1.0, rows.n_classes)
         classes[:, 1] = _START_SLOPE * (of_class[1:] - of_class[0])
     levels = -0.5 * (shape.theta[1:] ** 2 - shape.theta[0] ** 2)
-    spread = np.array(_START_VARIANCES if shape.n_levels else (1.0,) * n_basis)
+    spread = np.tile(_START_VARIANCES if shape.n_levels else (1.0,) * n_basis, (n_answers - 1) // rows.n_even)
     if thin:
         answers[:] = np.average(answers, axis=0, weights=given.sum(axis=1))
-        spread[:] = LEAST_SPREAD
+        spread = np.full(len(spread), LEAST_SPREAD)
     prior = LevelPrior(
         groups,
-        np.tile(even_blocks(np.diag(1.0 / spread), n_answers - 1), (n_labelers, 1, 1)),
+        np.tile(even_blocks(np.diag(1.0 / spread), rows.n_even), (n_labelers, 1, 1)),
         np.zeros((rows.n_classes - 1, n_design)),
         np.eye(n_design),
-        n_free=n_answers - 1,
+        n_even=rows.n_even,
     )
     return prior, LevelParameters(answers, levels, np.zeros((rows.n_rounds, shape.n_tilts)), classes)

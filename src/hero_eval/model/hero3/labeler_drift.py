@@ -23,19 +23,21 @@ unbiased mean. Doubled (measured): rates stay, intervals change by about 1%."""
 def labeler_moves(fit: LevelModel) -> tuple[Floats, Floats]:
     """(R, J, L): how far each labeler's logits are off in each round, by one Newton step, and that step's variance.
 
-    The logits are those of each answer against all others, so that none is unlike the others.
+    The logits are those of each answer against all others, so that none is unlike the others; of ordered ones of each
+    but the first.
 
     The variance is infinite where a labeler gave no label in the round.
     """
     rows, shape = fit.rows, fit.shape
-    share = np.exp(answer_logs(shape, fit.parameters.answers))
+    some = slice(int(rows.has_ordered_answers), None)
+    share = np.exp(answer_logs(shape, fit.parameters.answers))[:, some]
     moves, variances = [], []
     for number in range(rows.n_rounds):
         here = np.where(rows.round == number, rows.patterns.counts, 0.0)
         cells = rows.patterns.to_cells(fit.post * here[:, None])
         total = cells.sum(axis=1, keepdims=True)
         information = (total * share * (1 - share)).sum(axis=2)
-        gap = (cells - total * share).sum(axis=2)
+        gap = (cells[:, some] - total * share).sum(axis=2)
         with np.errstate(divide="ignore", invalid="ignore"):
             moves.append(np.where(information > 0, gap / information, 0.0))
             variances.append(np.where(information > 0, 1.0 / information, np.inf))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hero_eval.model.even_logits import even_precision, even_spread
+from hero_eval.model.even_logits import even_blocks, even_precision, even_spread
 from hero_eval.model.hero3.shape import LevelParameters, LevelPrior, LevelShape, RoundRows
 from hero_eval.model.patterns import Floats
 
@@ -115,7 +115,8 @@ def class_prior(
     else:
         precision[0, 0] = 1.0 / CLASS_SD**2
         slopes, of_slopes = labelers.reshape(-1, 2)[:, 1], spread[1::2, 1::2]
-        typical = float((even_precision(len(slopes)) * of_slopes).sum()) / len(slopes)
+        even = even_blocks(np.eye(len(slopes) // rows.n_even), rows.n_even)
+        typical = float((even * of_slopes).sum()) / len(slopes)
         precision[1, 1] = 1.0 / (CLASS_SLOPE_SPREAD**2 * typical)
         mean[:, 1] = slopes if len(slopes) == len(mean) else slopes.mean()
     if n_covariates:

@@ -45,7 +45,8 @@ def labeler_step(
     hessian += pooling.precision
     pull = gradient + pooling.gradient(answers.reshape(gradient.shape))
     step, inverses = pooling.solve_and_keep(hessian, pull)
-    return answers + damped(step.reshape(answers.shape)), hessian, inverses
+    short = damped(step.reshape(len(step), pooling.n_even, -1))
+    return answers + short.reshape(answers.shape), hessian, inverses
 
 
 def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected: Expected) -> tuple[Floats, Floats]:

@@ -102,6 +102,12 @@ class RoundRows:
         """Whether answers are steps along the classes, of which there are fewer."""
         return self.patterns.n_answers > self.n_classes
 
+    @property
+    def n_even(self) -> int:
+        """Answers but the first, if none is unlike the others (`even_logits`); 1 if they are ordered, so that all
+        numbers of a labeler are taken as those of one answer, independent of each other."""
+        return 1 if self.has_ordered_answers else self.patterns.n_answers - 1
+
     @cached_property
     def _in_round(self) -> Any:
         """(R, P) sparse: which rows are of which round."""
@@ -404,7 +410,7 @@ def moved_parameters(at: LevelParameters, step: Floats) -> LevelParameters:
 class LevelPrior:
     """answers: precisions (J, (L-1)q, (L-1)q) around the means of the labelers' groups (J,), which are as free as the
     labelers themselves; classes: means, and a precision (m, m) in which no class is unlike the others (`even_logits`);
-    context: how far a round's mean level moves the reading of its levels; n_free: answers but the first."""
+    context: how far a round's mean level moves the reading of its levels; n_even: `RoundRows.n_even`."""
 
     groups: Ints
     answer_precision: Floats
@@ -412,8 +418,8 @@ class LevelPrior:
     class_precision: Floats
     context: float = 0.0
     held_mean: Floats | None = None
-    n_free: int = 1
+    n_even: int = 1
 
     @cached_property
     def pooling(self) -> Pooling:
-        return Pooling(self.groups, self.answer_precision, self.held_mean, self.n_free)
+        return Pooling(self.groups, self.answer_precision, self.held_mean, self.n_even)
