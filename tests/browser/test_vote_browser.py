@@ -166,6 +166,8 @@ def test_battles_of_pictures(browser: Any, tmp_path: Path) -> None:
         site = str(client.base_url).rstrip("/")
         look_as(browser)
         asked_for(browser)
+        browser.get(site)
+        browser.delete_all_cookies()  # who gives gold, as other tests have said
         browser.get(f"{site}/gold/queue?round={BATTLES}")
         count = wait(lambda: find(browser, "#f-count"))[0]
         count.clear()

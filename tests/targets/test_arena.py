@@ -316,10 +316,20 @@ def test_models_that_only_tie_are_not_known_for_sure(ties: str) -> None:
     assert min(columns["std_error"]) > 20
     assert max(columns["p_best"]) < 0.4
     assert {"F522", "F525"} <= {one.code for one in board.findings}
+    assert board.converged
     won = {"model_a": ["m0", "m1"] * 15, "model_b": ["m1", "m0"] * 15, "label": ["A", "A", "B"] * 10}
     one = {"model_a": ["m0", "m2"] * 10, "model_b": ["m2", "m1"] * 10, "label": ["tie"] * 20}
     columns = hero.rank_votes(pa.table({name: won[name] + one[name] for name in won}), ties=ties).columns()
     assert min(columns["std_error"]) > 20
+
+
+def test_davidson_comes_to_rest_where_nobody_ties() -> None:
+    """How common ties are would run away to none at all, and leave a warning about steps that nobody can give."""
+    votes = drawn_votes(np.random.default_rng(5), 300, errs=False)
+    plain, found = hero.rank_votes(votes), hero.rank_votes(votes, ties="davidson")
+    assert found.converged
+    assert found.strengths == pytest.approx(plain.strengths, abs=0.02)
+    assert "F301" not in {one.code for one in found.findings}
 
 
 def test_whoever_takes_a_side_whatever_is_there_is_named_without_gold() -> None:
@@ -489,6 +499,8 @@ def test_results_are_shown_and_written(tmp_path: Path) -> None:
     shown = run.invoke(app, [*called, "--next", "50", "--csv", str(tmp_path / "out.csv")])
     assert shown.exit_code == 0, shown.output
     assert "next battles" in shown.output
+    assert "in log-odds; 0 is fair" in " ".join(shown.output.split())
+    assert run.invoke(app, ["arena", str(votes)]).output.count("undecided") == 6  # without gold, of each of five models
     assert (tmp_path / "out.csv").read_text().startswith("rank,model,elo")
     document = json.loads(run.invoke(app, [*called, "--next", "50", "--json"]).output)
     assert sum(row["votes"] for row in document["next_battles"]) == 50

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_examples import examples
 
 from hero_eval.errors import HeroError
-from hero_eval.web.item_view import KINDS, is_address, shown
+from hero_eval.web.item_view import KINDS, is_address, shown, shown_side
 from hero_eval.web.picture_files import dimensions, kind_of, picture_path, read_picture
 
 TAGS = frozenset(
@@ -164,6 +164,18 @@ def test_only_pictures_of_the_folder_are_sent(tmp_path: Path) -> None:
         assert picture_path(str(folder), name) is None
     assert picture_path(str(folder), str(tmp_path / "secret.png")) is None
     assert picture_path(None, "sub/a.png") is None
+
+
+def test_a_side_never_shows_the_name_of_its_picture() -> None:
+    """The folder of a picture is often the model's name: whoever reads it is no judge."""
+    assert 'src="/gold/image"' in shown_side("gpt/1.png", "Left", "/gold/image")
+    for name in ("gpt/1.png", " gpt/of 1.JPEG\n", "gpt/1.svg"):
+        assert "gpt" not in shown_side(name, "Left", None)
+        assert "gpt" not in shown_side(name, "Left", "/gold/image")
+    for text in ("I would draw gpt.png,\nbut cannot.png", "a <script>gpt</script>", "see https://e.org/gpt.png"):
+        made = shown_side(text, "Left", None)
+        assert "gpt" in made
+        assert "<script" not in made
 
 
 def test_what_is_no_picture_or_too_large_is_not_sent(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ PRIOR_LABELERS = 2.0
 STRENGTH_SPREAD = 3.0
 """Standard deviation of strengths (logits) where votes are noisy and many: 520 points of Elo. It moves no strength by
 more than a few thousandths where each model has hundreds of votes (reasoned)."""
+TIE_SPREAD = 3.0
+"""Standard deviation of tau where no vote is a tie, or each is, which would drive it to infinity: at 300 votes it stays
+where less than 1 in 100 would be one. A choice."""
 _PRIOR_MODELS, _USUAL_SPREAD = 2.0, 1.0
 _TOLERANCE = 1e-10
 _PRIOR_TOLERANCE = 1e-5
@@ -60,10 +63,11 @@ _POINTS = 5
 
 @dataclass(frozen=True, eq=False)
 class VotePriors:
-    """spread (P,): of labelers around their mean; strengths: the standard deviation of strengths, inf for none."""
+    """spread (P,): of labelers around their mean; strengths, tau: the standard deviation of these, inf for none."""
 
     spread: Floats
     strengths: float = np.inf
+    tau: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +100,7 @@ def fit_votes(
     """`shrink` learns how far strengths lie apart, and draws them together by it."""
     noisy = sites.n_labelers > 0
     weak = STRENGTH_SPREAD if noisy else np.inf
-    priors = VotePriors(ties.spread, _USUAL_SPREAD if shrink else weak)
+    priors = VotePriors(ties.spread, _USUAL_SPREAD if shrink else weak, _tie_spread(ties, sites))
     at, steps, change = _maximum(ties, sites, _start(ties, sites), priors, progress)
     if not (noisy or shrink):
         return VoteFit(ties, sites, at, priors, steps, change, bool(change < _REST))
@@ -112,6 +116,14 @@ def fit_votes(
         if change < _REST and moved < _PRIOR_TOLERANCE:
             break
     return VoteFit(ties, sites, at, priors, steps, change, bool(change < _REST))
+
+
+def _tie_spread(ties: TieModel, sites: VoteSites) -> float:
+    if not ties.has_ties:
+        return np.inf
+    said = sites.counts.sum(axis=0)
+    tied = said[ties.tie > 0].sum()
+    return np.inf if 0.0 < tied < said.sum() else TIE_SPREAD
 
 
 def _start(ties: TieModel, sites: VoteSites) -> VoteParameters:
@@ -156,7 +168,7 @@ def _objective(ties: TieModel, sites: VoteSites, at: VoteParameters, priors: Vot
     apart = (at.answers - at.mean) / priors.spread
     around = (at.mean - ties.mean) / MEAN_SPREAD if sites.n_labelers else np.zeros(1)
     out = log_likelihood(ties, sites, at) - 0.5 * float((apart**2).sum() + (around**2).sum())
-    return out - 0.5 * float((at.strengths**2).sum()) / priors.strengths**2
+    return out - 0.5 * float((at.strengths**2).sum()) / priors.strengths**2 - 0.5 * (at.tau / priors.tau) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +227,8 @@ def information(ties: TieModel, sites: VoteSites, priors: VotePriors, sums: Vote
     n_m, n_p = sites.n_models, len(ties.mean)
     prior = np.zeros_like(sums.shared)
     prior[:n_m, :n_m] = np.eye(n_m) / priors.strengths**2
+    if ties.has_ties:
+        prior[n_m + sites.n_covariates, n_m + sites.n_covariates] = 1.0 / priors.tau**2
     precision = np.diag(priors.spread**-2.0)
     shared = sums.shared.copy()
     last = slice(len(shared) - n_p, None)
@@ -238,6 +252,8 @@ def _gradient(
     """By the shared parameters (G,) and by each labeler's (J, P)."""
     shared, n_p = sums.by_shared.copy(), len(ties.mean)
     shared[: sites.n_models] -= at.strengths / priors.strengths**2
+    if ties.has_ties:
+        shared[sites.n_models + sites.n_covariates] -= at.tau / priors.tau**2
     apart = (at.answers - at.mean) / priors.spread**2
     if sites.n_labelers:
         shared[-n_p:] += apart.sum(axis=0) - (at.mean - ties.mean) / MEAN_SPREAD**2
@@ -358,7 +374,7 @@ def _integrated(
         every, of_labelers = _answers_at(ties, place), np.append(1.0 / len(places), weight)
         for part, so_far in zip(parts, told, strict=True):
             so_far += part.told(every, of_labelers)
-    linear, tie = np.zeros(sites.n_models + sites.n_covariates), 0.0
+    linear, tie = np.zeros(sites.n_models + sites.n_covariates), -at.tau / priors.tau**2
     for part, found in zip(parts, told, strict=True):
         linear += part.sites.by_linear((part.by_delta * found).sum(axis=0))
         tie += float((part.by_tau * found).sum())
