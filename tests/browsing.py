@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from repository import ROOT
 from web_server import PATIENCE
 
@@ -27,7 +28,13 @@ MISSING = [
     )
     if not there
 ]
-SKIPPED = f"not installed: {', '.join(MISSING)}" if MISSING and os.environ.get("CI") != "true" else ""
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        bool(MISSING) and os.environ.get("CI") != "true", reason=f"not installed: {', '.join(map(str, MISSING))}"
+    ),
+]
+"""The marks of a file of such tests."""
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -63,12 +70,28 @@ def chromium(downloads: Path | None = None) -> Iterator[Any]:
             driver.quit()
 
 
+def forget(browser: Any) -> None:
+    """Leave the page, and with it all cookies, files and notes of what was asked and said."""
+    browser.get("about:blank")
+    for what in ("Cookies", "Cache"):
+        browser.execute_cdp_cmd(f"Network.clearBrowser{what}", {})
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+
+
 def look_as(browser: Any, width: int = 1000, scheme: str = "light") -> None:
     """The size of the window, and light or dark."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     chosen = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", chosen)
+
+
+def width_on_a_phone(browser: Any) -> int:
+    """How wide the page that is shown becomes on a screen of 400 pixels; with more than these it must be pushed."""
+    look_as(browser, 400)
+    wait(lambda: browser.execute_script("return innerWidth") == 400)
+    return int(browser.execute_script("return document.documentElement.scrollWidth"))
 
 
 def asked_for(browser: Any) -> set[str]:
@@ -95,9 +118,11 @@ axe.run(asked).then((found) => tell(found.violations.map(short)));
 
 def serious(browser: Any, rules: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
     """What axe-core finds serious on the page that is shown; by these rules, or by all."""
-    # the page's own policy lets no script in; the debugger's does
-    browser.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
-    asked: dict[str, Any] = {"resultTypes": ["violations"]}  # what is in order need not be told node by node
+    if not browser.execute_script("return 'axe' in window"):
+        # the page's own policy lets no script in; the debugger's does
+        browser.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+    # What is in order need not be told node by node, and no rule that is on by itself looks into files of styles.
+    asked: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
     asked |= {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
     found = browser.execute_async_script(TOLD, asked)
     return [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")]

@@ -16,7 +16,7 @@ LONGEST = (
     "site",
     "test_targets",
     "test_store_safety",
-    "test_gold_browser",
+    "gold_browser",
     "test_web_browser",
     "test_web",
     "test_cli",
@@ -37,6 +37,15 @@ LONGEST = (
 """Groups of most processor seconds. One that is started last keeps one process busy while the others have nothing."""
 
 
+TOGETHER = {
+    "test_site": "site",
+    "test_site_browser": "site",
+    "test_gold_browser": "gold_browser",
+    "test_vote_browser": "gold_browser",
+}
+"""Files that share what is dear to make: the built site; the store and the server of those who give gold."""
+
+
 def is_spark(name: str) -> bool:
     """Whether a test of this name starts a JVM."""
     return "[spark" in name or "-spark" in name
@@ -47,7 +56,7 @@ def group_of(nodeid: str) -> str:
     if is_spark(nodeid):
         return "spark"
     stem = nodeid.partition("::")[0].rpartition("/")[2].removesuffix(".py")
-    return "site" if stem in ("test_site", "test_site_browser") else stem
+    return TOGETHER.get(stem, stem)
 
 
 def turn_of(group: str) -> int:
