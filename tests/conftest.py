@@ -81,8 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded stays, and the search for garbage may pass it by."""
-    gc.freeze()
+    """From here on there is garbage."""
     gc.enable()
 
 

@@ -5,6 +5,7 @@ Needs what `tests/browser/test_report_browser.py` needs; `make browser` brings i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,8 @@ def test_the_better_model_is_said(browser: Any, site: str) -> None:
     assert "(F205). What to do: " in answer(browser)
     assert find(browser, ".models tbody th")[0].text.startswith("v7")
     press(browser, "good")
-    assert "cannot be told apart" in answer(browser) or "v7" not in answer(browser)
+    named = re.findall(r"\bv\d\b", answer(browser))
+    assert named[0] in ("v5", "v6")  # v7 has the fewest
 
 
 def test_two_rounds_are_compared(browser: Any, site: str) -> None:
