@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from browsing import COLORS, find, key, look_as, serious, text, wait, width_on_a_phone
+from browsing import find, key, look_as, serious, text, wait, width_on_a_phone
 from gold_store import HOSTILE, fill_for_gold
 from vote_tables import add_battles
 from web_server import served
@@ -96,4 +96,4 @@ def assert_a_phone_shows_it(browser: Any) -> None:
     assert not serious(browser)
     look_as(browser, 400, "dark")
     wait(lambda: browser.execute_script("return matchMedia('(prefers-color-scheme: dark)').matches"))
-    assert not serious(browser, COLORS)
+    assert not serious(browser, only_colors=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import COLORS, IN_A_BROWSER, MISSING, asked_for, look_as, serious, width_on_a_phone
+from browsing import IN_A_BROWSER, MISSING, asked_for, look_as, serious, width_on_a_phone
 from make_rounds import Pair
 
 import hero_eval as hero
@@ -61,7 +61,20 @@ def test_a_report_is_for_everybody_and_tells_nobody(browser: Any, places: dict[s
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_dark_has_contrast(browser: Any, places: dict[str, Path], name: str) -> None:
     show(browser, places[name], scheme="dark")
-    assert not serious(browser, COLORS)
+    assert not serious(browser, only_colors=True)
+
+
+def test_what_shuts_readers_out_would_be_noticed(browser: Any, places: dict[str, Path]) -> None:
+    """The tests above, and those of the pages and the site, would pass whatever is shown."""
+    show(browser, places["rate"])
+    browser.execute_script(
+        "const cells = document.querySelectorAll('td'); cells[cells.length >> 1].style.color = '#ddd';"
+        "document.querySelector('main').append(document.createElement('img'))"
+    )
+    assert [code for code, _ in serious(browser)] == ["image-alt", "color-contrast"]
+    assert [code for code, _ in serious(browser, only_colors=True)] == ["color-contrast"]
+    browser.execute_script("document.querySelector('main').style.width = '500px'")
+    assert width_on_a_phone(browser) > 400
 
 
 def test_what_scrolls_can_be_reached_by_keyboard(browser: Any, places: dict[str, Path]) -> None:

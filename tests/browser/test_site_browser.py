@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import COLORS, IN_A_BROWSER, asked_for, find, look_as, serious, wait, width_on_a_phone
+from browsing import IN_A_BROWSER, asked_for, find, look_as, serious, wait, width_on_a_phone
 from site_builder import served_folder
 
 pytestmark = IN_A_BROWSER
@@ -60,7 +60,7 @@ def test_the_site_has_contrast_in_the_dark(browser: Any, site: str, name: str) -
     """Who reads in the dark could not."""
     show(browser, f"{site}/{name}.html", scheme="dark")
     wait(lambda: is_shown_as(browser, "slate"))
-    assert not serious(browser, COLORS)
+    assert not serious(browser, only_colors=True)
 
 
 def test_the_site_is_searched_by_keyboard(browser: Any, site: str) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from browsing import COLORS, IN_A_BROWSER, asked_for, find, look_as, serious, text, wait, width_on_a_phone
+from browsing import IN_A_BROWSER, asked_for, find, look_as, serious, text, wait, width_on_a_phone
 from web_server import page_when_there, served
 from web_store import SCRIPT, add_hostile, answers, csv_of, fill
 
@@ -91,7 +91,7 @@ def test_the_dark_has_contrast(browser: Any, site: str, path: str) -> None:
     """Who reads in the dark could not."""
     look_as(browser, scheme="dark")
     browser.get(site + path)
-    assert not serious(browser, COLORS)
+    assert not serious(browser, only_colors=True)
 
 
 def test_a_phone_shows_who_is_better(browser: Any, site: str) -> None:
