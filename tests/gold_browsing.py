@@ -22,7 +22,7 @@ ODD = "hostile"
 
 
 @dataclass(frozen=True)
-class GoldDesk:
+class GoldSite:
     """A store, its server's address, and what is right: the class of each item, the winner of each battle."""
 
     place: Path
@@ -41,13 +41,13 @@ class GoldDesk:
 
 
 @contextmanager
-def open_gold_desk(folder: Path) -> Iterator[GoldDesk]:
+def open_gold_site(folder: Path) -> Iterator[GoldSite]:
     """All that waits for experts in one store, and its server."""
     store, truth = fill_for_gold(folder)
     winners = add_battles(store)
     _add_hostile_items(store)
     with served(folder) as client:
-        yield GoldDesk(folder, str(client.base_url).rstrip("/"), truth, winners)
+        yield GoldSite(folder, str(client.base_url).rstrip("/"), truth, winners)
 
 
 def _add_hostile_items(store: hero.Store) -> None:
@@ -67,7 +67,7 @@ def _add_hostile_items(store: hero.Store) -> None:
     write_queue(store.place, queue)
 
 
-def begin(browser: Any, desk: GoldDesk, round: str, name: str) -> None:
+def begin(browser: Any, desk: GoldSite, round: str, name: str) -> None:
     """Sit down as an expert of this name whom the page does not know."""
     browser.delete_all_cookies()
     browser.get(f"{desk.address}/gold?round={round}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import chromium, forget
-from gold_browsing import GoldDesk, open_gold_desk
+from gold_browsing import GoldSite, open_gold_site
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def browser(_started: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldDesk]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoldSite]:
     """Items, hostile items and votes that wait for experts."""
-    with open_gold_desk(tmp_path_factory.mktemp("gold") / "store") as found:
+    with open_gold_site(tmp_path_factory.mktemp("gold") / "store") as found:
         yield found

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browsing import IN_A_BROWSER, asked_for, chromium, find, key, look_as, serious, text, wait
-from gold_browsing import ODD, GoldDesk, assert_a_phone_shows_it, begin, draw, press_and_see
+from gold_browsing import ODD, GoldSite, assert_a_phone_shows_it, begin, draw, press_and_see
 from gold_store import CURRENT, HOSTILE
 
 from hero_eval.store.gold_records import ExpertQueue, write_queue
@@ -34,7 +34,7 @@ def answer_all(browser: Any, truth: dict[str, str], most: int) -> list[str]:
     return seen
 
 
-def test_the_whole_loop_by_keyboard(browser: Any, desk: GoldDesk) -> None:
+def test_the_whole_loop_by_keyboard(browser: Any, desk: GoldSite) -> None:
     """From no gold to a sharper number, without a mouse: draw, 16 answers, undo, note, skip; and the estimate knows."""
     before = desk.store.estimate(CURRENT).result
     look_as(browser)
@@ -73,7 +73,7 @@ def test_the_whole_loop_by_keyboard(browser: Any, desk: GoldDesk) -> None:
     assert not browser.get_log("browser")
 
 
-def test_two_experts_at_once(browser: Any, desk: GoldDesk) -> None:
+def test_two_experts_at_once(browser: Any, desk: GoldSite) -> None:
     """They would pay twice for one item; or none would be answered twice on purpose."""
     answered = {one.item for one in desk.records(CURRENT)}
     drawn = tuple([name for name in desk.truth if name not in answered][:10])
@@ -99,7 +99,7 @@ def test_two_experts_at_once(browser: Any, desk: GoldDesk) -> None:
     assert "same answer to 2 of 2 items" in text(browser, "aside")
 
 
-def test_hostile_items_run_nothing_and_ask_nobody(browser: Any, desk: GoldDesk) -> None:
+def test_hostile_items_run_nothing_and_ask_nobody(browser: Any, desk: GoldSite) -> None:
     """An item could answer as the expert, or tell another host who reads it."""
     begin(browser, desk, ODD, "eve")
     asked_for(browser)
@@ -119,7 +119,7 @@ def test_hostile_items_run_nothing_and_ask_nobody(browser: Any, desk: GoldDesk) 
 
 
 @pytest.mark.parametrize("path", ["/gold", GOLD, f"/gold/queue?round={CURRENT}"])
-def test_a_phone_shows_it_to_everybody(browser: Any, desk: GoldDesk, path: str) -> None:
+def test_a_phone_shows_it_to_everybody(browser: Any, desk: GoldSite, path: str) -> None:
     """On a phone, in the dark or with a screen reader an expert would be shut out."""
     look_as(browser)
     browser.get(desk.address + path)

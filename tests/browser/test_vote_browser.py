@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from browsing import IN_A_BROWSER, asked_for, find, look_as, serious, text, wait
-from gold_browsing import GoldDesk, assert_a_phone_shows_it, draw, press_and_see
+from gold_browsing import GoldSite, assert_a_phone_shows_it, draw, press_and_see
 from vote_tables import BATTLES, MODELS, fill_with_pictures
 from web_server import served
 
@@ -25,13 +25,13 @@ LEADERBOARD = "/leaderboard?question=chat&by=votes"
 GOLD = f"/gold?round={BATTLES}"
 
 
-def ranked(browser: Any, desk: GoldDesk) -> str:
+def ranked(browser: Any, desk: GoldSite) -> str:
     """The leaderboard, once it is there."""
     browser.get(desk.address + LEADERBOARD)
     return str(wait(lambda: "What would tell more" in text(browser, "main") and text(browser, "main")))
 
 
-def lead(desk: GoldDesk) -> tuple[float, int]:
+def lead(desk: GoldSite) -> tuple[float, int]:
     """How wide the interval of the best's lead is, and how many votes have gold, as `hero arena` has it."""
     found = desk.store.estimate(BATTLES, command="arena").result
     pairs = found.pair_columns()
@@ -39,7 +39,7 @@ def lead(desk: GoldDesk) -> tuple[float, int]:
     return sum(widths) / len(widths), found.n_gold
 
 
-def test_from_the_leaderboard_to_gold_and_back(browser: Any, desk: GoldDesk) -> None:
+def test_from_the_leaderboard_to_gold_and_back(browser: Any, desk: GoldSite) -> None:
     """Experts could not teach how voters err: ranks that votes leave open would stay open, whatever is paid."""
     before, none = lead(desk)
     look_as(browser)
@@ -85,7 +85,7 @@ def judge_all(browser: Any, most: int) -> int:
     return n_left
 
 
-def gold_is_right(desk: GoldDesk) -> bool:
+def gold_is_right(desk: GoldSite) -> bool:
     """Whether the gold of each vote names the model that truly won, in the order in which that vote showed the two."""
     store = desk.store
     rows = stored_votes(store.rows(store.find(BATTLES)), BATTLES).table.to_pylist()
@@ -94,7 +94,7 @@ def gold_is_right(desk: GoldDesk) -> bool:
     return all(row["model_a" if row["gold"] == "A" else "model_b"] == desk.winners[row["item"]] for row in known)
 
 
-def test_what_both_are_is_an_answer_too(browser: Any, desk: GoldDesk) -> None:
+def test_what_both_are_is_an_answer_too(browser: Any, desk: GoldSite) -> None:
     """An expert who finds both equal, or both bad, would have to name a winner."""
     look_as(browser)
     browser.get(f"{desk.address}/gold/queue?round={BATTLES}")
@@ -107,7 +107,7 @@ def test_what_both_are_is_an_answer_too(browser: Any, desk: GoldDesk) -> None:
 
 
 @pytest.mark.parametrize("path", [GOLD, f"/gold/queue?round={BATTLES}", LEADERBOARD])
-def test_votes_on_a_phone(browser: Any, desk: GoldDesk, path: str) -> None:
+def test_votes_on_a_phone(browser: Any, desk: GoldSite, path: str) -> None:
     """On a phone, in the dark or with a screen reader an expert, or a reader of ranks, would be shut out."""
     look_as(browser)
     browser.get(desk.address + path)
