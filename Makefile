@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := $(VENV)/.ready-demo
-TEST_PROCESSES ?= auto
 # tests/dealing.py gives whole groups to each process: what is dear to make is made once.
-SPREAD = -n $(TEST_PROCESSES) --dist loadscope
+SPREAD = -n $(or $(TEST_PROCESSES),auto) --dist loadscope
+# Tests of servers and browsers often wait: one process more than there are cores fills the gaps.
+test: SPREAD = -n $(or $(TEST_PROCESSES),$(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')) --dist loadscope
 # Tests start hundreds of processes: none should compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -80,7 +81,7 @@ test-lowest test-newest:
 	$(PYTHON) -m venv build/$@
 	build/$@/bin/python -m pip install --quiet --upgrade uv
 	$(MAY_FAIL)build/$@/bin/uv pip install --quiet --python build/$@/bin/python $(VERSIONS) --editable '.[dev]'
-	$(MAY_FAIL)OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 build/$@/bin/python -m pytest $(QUIET) -n $(TEST_PROCESSES) $(QUICK) $(PYTEST_ARGS)
+	$(MAY_FAIL)OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 build/$@/bin/python -m pytest $(QUIET) -n $(or $(TEST_PROCESSES),auto) $(QUICK) $(PYTEST_ARGS)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

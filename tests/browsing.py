@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from repository import ROOT
 from web_server import PATIENCE
 
@@ -27,7 +28,13 @@ MISSING = [
     )
     if not there
 ]
-SKIPPED = f"not installed: {', '.join(MISSING)}" if MISSING and os.environ.get("CI") != "true" else ""
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        bool(MISSING) and os.environ.get("CI") != "true", reason=f"not installed: {', '.join(map(str, MISSING))}"
+    ),
+]
+"""The marks of a file of such tests."""
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -63,12 +70,28 @@ def chromium(downloads: Path | None = None) -> Iterator[Any]:
             driver.quit()
 
 
+def forget(browser: Any) -> None:
+    """Leave the page, and with it all cookies, files and notes of what was asked and said."""
+    browser.get("about:blank")
+    for what in ("Cookies", "Cache"):
+        browser.execute_cdp_cmd(f"Network.clearBrowser{what}", {})
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+
+
 def look_as(browser: Any, width: int = 1000, scheme: str = "light") -> None:
     """The size of the window, and light or dark."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     chosen = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", chosen)
+
+
+def width_on_a_phone(browser: Any) -> int:
+    """How wide the page that is shown becomes on a screen of 400 pixels; with more than these it must be pushed."""
+    look_as(browser, 400)
+    wait(lambda: browser.execute_script("return innerWidth") == 400)
+    return int(browser.execute_script("return document.documentElement.scrollWidth"))
 
 
 def asked_for(browser: Any) -> set[str]:
@@ -88,18 +111,40 @@ COLORS = ("color-contrast", "link-in-text-block")
 TOLD = """
 const [asked, tell] = arguments;
 const short = (one) => ({ ...one, nodes: one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200)) });
-axe.run(asked).then((found) => tell(found.violations.map(short)));
+const run = (where, rules) => axe.run(where, { ...asked, ...rules }).then((found) => found.violations.map(short));
 """
 """What axe-core says, cut in the page: all of it, written out, would take as long as the search."""
 
+LOOKS = f"""
+const colors = {list(COLORS)};
+const isHeading = (one) => /^H[1-6]$/.test(one.tagName);
+const styled = (one) => [one.tagName, one.getAttribute("class"), isHeading(one) || one.id, one.getAttribute("style"),
+  one.getAttribute("fill"), one.tagName === "TR" && one.rowIndex % 2];
+const look = (one) => (one.parentElement ? look(one.parentElement) : "") + "/" + styled(one);
+const hasWords = (one) => one.matches("input, select, textarea")
+  || [...one.childNodes].some((part) => part.nodeType === Node.TEXT_NODE && part.data.trim());
+const looks = new Map();
+for (const one of document.body.querySelectorAll("*"))
+  if (hasWords(one) && one.checkVisibility()) looks.set(look(one), one);
+for (const one of looks.values()) one.setAttribute("data-look", "");
+const byColors = () => run({{ include: [["[data-look]"]] }}, {{ runOnly: {{ type: "rule", values: colors }} }});
+"""
+"""Colors are looked at once for each way in which words can look: a page of a thousand rows has a handful."""
 
-def serious(browser: Any, rules: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
-    """What axe-core finds serious on the page that is shown; by these rules, or by all."""
-    # the page's own policy lets no script in; the debugger's does
-    browser.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
-    asked: dict[str, Any] = {"resultTypes": ["violations"]}  # what is in order need not be told node by node
-    asked |= {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
-    found = browser.execute_async_script(TOLD, asked)
+IN_LIGHT = """
+const others = Object.fromEntries(colors.map((name) => [name, { enabled: false }]));
+run(document, { rules: others }).then((found) => byColors().then((more) => tell([...found, ...more])));
+"""
+
+
+def serious(browser: Any, only_colors: bool = False) -> list[tuple[str, list[str]]]:
+    """What axe-core finds serious on the page that is shown; by all its rules, or by those that look at colors."""
+    if not browser.execute_script("return 'axe' in window"):
+        # the page's own policy lets no script in; the debugger's does
+        browser.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+    # What is in order need not be told node by node, and no rule that is on by itself looks into files of styles.
+    asked = {"resultTypes": ["violations"], "preload": False}
+    found = browser.execute_async_script(TOLD + LOOKS + ("byColors().then(tell)" if only_colors else IN_LIGHT), asked)
     return [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")]
 
 

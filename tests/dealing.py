@@ -13,28 +13,42 @@ from xdist.scheduler import LoadScopeScheduling
 
 LONGEST = (
     "test_docs",
-    "site",
-    "test_targets",
-    "test_store_safety",
-    "test_gold_browser",
+    "spark",
+    "gold_browser",
     "test_web_browser",
+    "test_targets",
+    "site",
     "test_web",
     "test_cli",
-    "test_web_attacks",
     "test_intervals",
+    "test_store_safety",
     "test_store",
-    "test_public",
     "test_hero3",
+    "test_public",
+    "test_web_attacks",
+    "test_web_api",
     "test_drift",
     "test_bounds",
-    "test_real_rounds",
-    "spark",
-    "test_store_cli",
-    "test_web_api",
-    "test_ranking",
     "test_engines",
+    "test_real_rounds",
+    "test_store_cli",
+    "test_ranking",
+    "test_invariance",
+    "test_own_gold",
+    "test_paper_claims",
+    "test_report",
+    "test_backtest",
 )
 """Groups of most processor seconds. One that is started last keeps one process busy while the others have nothing."""
+
+
+TOGETHER = {
+    "test_site": "site",
+    "test_site_browser": "site",
+    "test_gold_browser": "gold_browser",
+    "test_vote_browser": "gold_browser",
+}
+"""Files that share what is dear to make: the built site; the store and the server of those who give gold."""
 
 
 def is_spark(name: str) -> bool:
@@ -47,7 +61,7 @@ def group_of(nodeid: str) -> str:
     if is_spark(nodeid):
         return "spark"
     stem = nodeid.partition("::")[0].rpartition("/")[2].removesuffix(".py")
-    return "site" if stem in ("test_site", "test_site_browser") else stem
+    return TOGETHER.get(stem, stem)
 
 
 def turn_of(group: str) -> int:

@@ -79,13 +79,18 @@ def make_battles(seed: int, n_items: int, gold: float, start: int = 0) -> tuple[
     return pd.DataFrame(rows), truth
 
 
-def fill_with_battles(place: Path, n_items: int = 150) -> tuple[hero.Store, dict[str, str]]:
-    """A past round of votes with a little gold and a current one without; the store, and who won on each item."""
-    store = hero.create_store(place)
+def add_battles(store: hero.Store, n_items: int = 150) -> dict[str, str]:
+    """A past round of votes with a little gold and a current one without; who won on each of its items."""
     store.add(make_battles(3, 40, 0.3)[0], round="2026-w01", question="chat")
     votes, truth = make_battles(4, n_items, 0.0, start=1000)
     store.add(votes, round=BATTLES, question="chat")
-    return store, truth
+    return truth
+
+
+def fill_with_battles(place: Path, n_items: int = 150) -> tuple[hero.Store, dict[str, str]]:
+    """A store with these rounds alone, and who won."""
+    store = hero.create_store(place)
+    return store, add_battles(store, n_items)
 
 
 def one_color(width: int, height: int, color: tuple[int, int, int]) -> bytes:

@@ -11,21 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import COLORS, SKIPPED, asked_for, chromium, look_as, serious
+from browsing import IN_A_BROWSER, asked_for, find, look_as, serious, wait, width_on_a_phone
 from site_builder import served_folder
 
-pytestmark = pytest.mark.browser
-
-if SKIPPED:
-    pytest.skip(SKIPPED, allow_module_level=True)
+pytestmark = IN_A_BROWSER
 
 PAGES = ("index", "reports", "method", "results", "reference", "findings")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -44,47 +35,38 @@ def show(browser: Any, address: str, width: int = 1300, scheme: str = "light") -
     browser.get(address)
 
 
+def is_shown_as(browser: Any, scheme: str) -> bool:
+    return bool(browser.execute_script("return document.body.dataset.mdColorScheme") == scheme)
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_the_site_asks_nobody_else(browser: Any, site: str, name: str) -> None:
-    """Readers of the pages would be seen by others, or see half of a page where there is no network."""
+def test_the_site_is_for_everybody_and_tells_nobody(browser: Any, site: str, name: str) -> None:
+    """Readers of the pages would be seen by others, see half of a page where there is no network, be shut out, or lose
+    words on a phone."""
     browser.get_log("browser")
     asked_for(browser)
     show(browser, f"{site}/{name}.html")
+    wait(lambda: is_shown_as(browser, "default"))
     places = {place for place in asked_for(browser) if not place.startswith("data:")}
     assert places
     assert not [place for place in places if not place.startswith(site)]
     assert browser.get_log("browser") == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_everybody_can_read_the_site(browser: Any, site: str, name: str, scheme: str) -> None:
-    """axe-core finds nothing serious, in light and in dark."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    show(browser, f"{site}/{name}.html", scheme=scheme)
-    chosen = "return document.body.dataset.mdColorScheme"
-    asked = "slate" if scheme == "dark" else "default"
-    WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(chosen) == asked)
-    assert not serious(browser, COLORS if scheme == "dark" else ())
+    assert not serious(browser)
+    assert width_on_a_phone(browser) <= 400
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_phone_shows_the_site(browser: Any, site: str, name: str) -> None:
-    """On a phone the words of a page must not leave the screen."""
-    show(browser, f"{site}/{name}.html", width=400)
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
+def test_the_site_has_contrast_in_the_dark(browser: Any, site: str, name: str) -> None:
+    """Who reads in the dark could not."""
+    show(browser, f"{site}/{name}.html", scheme="dark")
+    wait(lambda: is_shown_as(browser, "slate"))
+    assert not serious(browser, only_colors=True)
 
 
 def test_the_site_is_searched_by_keyboard(browser: Any, site: str) -> None:
     """A code from the terminal is looked up with a few keys, without any other host."""
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
     show(browser, f"{site}/index.html")
-    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    find(browser, "body")[0].send_keys("/")
     browser.switch_to.active_element.send_keys("F310")
-    results = (By.CSS_SELECTOR, ".md-search-result__link")
-    WebDriverWait(browser, 20).until(lambda driver: driver.find_elements(*results))
-    places = [one.get_attribute("href") for one in browser.find_elements(*results)]
+    places = [one.get_attribute("href") for one in wait(lambda: find(browser, ".md-search-result__link"))]
     assert any("findings.html" in place for place in places)

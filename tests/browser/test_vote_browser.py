@@ -11,142 +11,109 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import SKIPPED, asked_for, chromium, find, key, look_as, serious, text, wait
-from vote_tables import BATTLES, MODELS, fill_with_battles, fill_with_pictures
+from browsing import IN_A_BROWSER, asked_for, find, look_as, serious, text, wait
+from gold_browsing import GoldSite, assert_a_phone_shows_it, draw, press_and_see
+from vote_tables import BATTLES, MODELS, fill_with_pictures
 from web_server import served
 
-import hero_eval as hero
 from hero_eval.store.gold_records import read_records
 from hero_eval.store.vote_rounds import stored_votes
 
-pytestmark = pytest.mark.browser
-
-if SKIPPED:
-    pytest.skip(SKIPPED, allow_module_level=True)
+pytestmark = IN_A_BROWSER
 
 LEADERBOARD = "/leaderboard?question=chat&by=votes"
 GOLD = f"/gold?round={BATTLES}"
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    folder = tmp_path_factory.mktemp("votes") / "store"
-    return folder, fill_with_battles(folder)[1]
-
-
-@pytest.fixture(scope="module")
-def site(place: tuple[Path, dict[str, str]]) -> Iterator[str]:
-    with served(place[0]) as client:
-        yield str(client.base_url).rstrip("/")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as driver:
-        yield driver
-
-
-def ranked(browser: Any, site: str) -> str:
+def ranked(browser: Any, desk: GoldSite) -> str:
     """The leaderboard, once it is there."""
-    browser.get(site + LEADERBOARD)
+    browser.get(desk.address + LEADERBOARD)
     return str(wait(lambda: "What would tell more" in text(browser, "main") and text(browser, "main")))
 
 
-def lead(place: Path) -> tuple[float, int]:
+def lead(desk: GoldSite) -> tuple[float, int]:
     """How wide the interval of the best's lead is, and how many votes have gold, as `hero arena` has it."""
-    found = hero.open_store(place).estimate(BATTLES, command="arena").result
+    found = desk.store.estimate(BATTLES, command="arena").result
     pairs = found.pair_columns()
     widths = [high - low for low, high in zip(pairs["low"], pairs["high"], strict=True)]
     return sum(widths) / len(widths), found.n_gold
 
 
-def test_from_the_leaderboard_to_gold_and_back(browser: Any, site: str, place: tuple[Path, dict[str, str]]) -> None:
+def test_from_the_leaderboard_to_gold_and_back(browser: Any, desk: GoldSite) -> None:
     """Experts could not teach how voters err: ranks that votes leave open would stay open, whatever is paid."""
-    before, none = lead(place[0])
+    before, none = lead(desk)
     look_as(browser)
-    assert "Give gold for 2026-w02" in ranked(browser, site)
+    assert "Give gold for 2026-w02" in ranked(browser, desk)
     assert not serious(browser)
     asked_for(browser)
     next(one for one in find(browser, "main a") if one.text == f"Give gold for {BATTLES}").send_keys("\n")
-    count = wait(lambda: find(browser, "#f-count"))[0]
+    wait(lambda: find(browser, "#f-count"))
     assert "Which battles should experts judge" in text(browser, "main")
     assert not serious(browser)
-    count.clear()
-    count.send_keys("40\n")
-    find_name = wait(lambda: find(browser, "#f-expert"))
-    find_name[0].send_keys("vera\n")
+    draw(browser, 20)
+    find(browser, "#f-expert")[0].send_keys("vera\n")
     wait(lambda: find(browser, ".sides"))
     assert not serious(browser)
-    left = judge_all(browser, 44)
-    assert 8 <= left <= 36  # the better one stands on either side
-    told = wait(lambda: "With 40 gold in this round." in text(browser, ".when") and text(browser, "#told"))
+    left = judge_all(browser, 24)
+    assert 3 <= left <= 17  # the better one stands on either side
+    told = wait(lambda: "With 20 gold in this round." in text(browser, ".when") and text(browser, "#told"))
     assert "The lead of the first over the second" in told
     assert not serious(browser)
-    after, known = lead(place[0])
-    assert known - none == 80  # two votes on each battle
-    assert after < 0.85 * before
-    assert gold_is_right(place)
-    assert f"{known:,} votes with gold" in ranked(browser, site)
+    after, known = lead(desk)
+    assert known - none == 40  # two votes on each battle
+    assert after < 0.9 * before
+    assert gold_is_right(desk)
+    assert f"{known:,} votes with gold" in ranked(browser, desk)
     hosts = {urlsplit(url).netloc for url in asked_for(browser) if not url.startswith("data:")}
-    assert hosts <= {urlsplit(site).netloc}
+    assert hosts <= {urlsplit(desk.address).netloc}
     assert not browser.get_log("browser")
 
 
 def judge_all(browser: Any, most: int) -> int:
-    """Answer by one key after the other as the texts tell, with an undo, a tie and one that is bad on both sides; how
-    often the left one was better."""
+    """Answer by one key after the other as the texts tell, first after a slip; how often the left one was better."""
     n_left = done = 0
     while done < most and find(browser, "#answer"):
         shown = wait(lambda: text(browser, ".sides .part:first-child .markdown"))
         page = browser.page_source
         assert not any(f'"{model}"' in page or f">{model}<" in page for model in MODELS)  # nobody knows the models
         is_left = shown.startswith("The better")
-        said = text(browser, ".saved")
         if done == 0:  # a slip, taken back
-            key(browser, "2")
-            wait(lambda before=said: text(browser, ".saved") not in ("", before))
-            key(browser, "u")
-            wait(lambda: "Taken back" in text(browser, ".saved"))
-            said = text(browser, ".saved")
-        key(browser, "1" if is_left else "4")
-        wait(lambda before=said: text(browser, ".saved") not in ("", before))
+            press_and_see(browser, "2")
+            press_and_see(browser, "u", "Taken back")
+        press_and_see(browser, "1" if is_left else "4")
         n_left, done = n_left + is_left, done + 1
     return n_left
 
 
-def gold_is_right(place: tuple[Path, dict[str, str]]) -> bool:
+def gold_is_right(desk: GoldSite) -> bool:
     """Whether the gold of each vote names the model that truly won, in the order in which that vote showed the two."""
-    store = hero.open_store(place[0])
+    store = desk.store
     rows = stored_votes(store.rows(store.find(BATTLES)), BATTLES).table.to_pylist()
     known = [row for row in rows if row["gold"] is not None]
     assert {row["model_a"] < row["model_b"] for row in known} == {True, False}  # votes in both orders
-    return all(row["model_a" if row["gold"] == "A" else "model_b"] == place[1][row["item"]] for row in known)
+    return all(row["model_a" if row["gold"] == "A" else "model_b"] == desk.winners[row["item"]] for row in known)
 
 
-def test_what_both_are_is_an_answer_too(browser: Any, site: str, place: tuple[Path, dict[str, str]]) -> None:
+def test_what_both_are_is_an_answer_too(browser: Any, desk: GoldSite) -> None:
     """An expert who finds both equal, or both bad, would have to name a winner."""
     look_as(browser)
-    browser.get(f"{site}/gold/queue?round={BATTLES}")
+    browser.get(f"{desk.address}/gold/queue?round={BATTLES}")
     wait(lambda: find(browser, "#f-count"))[0].send_keys("\n")
     wait(lambda: find(browser, ".sides"))
     for pressed in ("2", "3"):
-        said = text(browser, ".saved")
-        key(browser, pressed)
-        wait(lambda before=said: text(browser, ".saved") not in ("", before))
-    done = read_records(hero.open_store(place[0]).place, BATTLES)
+        press_and_see(browser, pressed)
+    done = desk.records(BATTLES)
     assert [one.gold for one in done[-2:]] == ["tie", "both bad"]
 
 
-@pytest.mark.parametrize("path", ["/gold", GOLD, f"/gold/queue?round={BATTLES}", LEADERBOARD])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_votes_on_a_phone(browser: Any, site: str, path: str, scheme: str) -> None:
+@pytest.mark.parametrize("path", [GOLD, f"/gold/queue?round={BATTLES}", LEADERBOARD])
+def test_votes_on_a_phone(browser: Any, desk: GoldSite, path: str) -> None:
     """On a phone, in the dark or with a screen reader an expert, or a reader of ranks, would be shut out."""
-    look_as(browser, 400, scheme)
-    browser.get(site + path)
+    look_as(browser)
+    browser.get(desk.address + path)
     if path == LEADERBOARD:
         wait(lambda: "What would tell more" in text(browser, "main"))
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
-    assert not serious(browser)
+    assert_a_phone_shows_it(browser)
 
 
 ODD = {
@@ -165,14 +132,13 @@ def test_battles_of_pictures(browser: Any, tmp_path: Path) -> None:
     with served(tmp_path / "store", "--images", str(tmp_path / "pictures")) as client:
         site = str(client.base_url).rstrip("/")
         look_as(browser)
+        browser.delete_all_cookies()
         asked_for(browser)
         browser.get(site)
         browser.delete_all_cookies()  # who gives gold, as other tests have said
         browser.get(f"{site}/gold/queue?round={BATTLES}")
-        count = wait(lambda: find(browser, "#f-count"))[0]
-        count.clear()
-        count.send_keys("13\n")
-        wait(lambda: find(browser, "#f-expert"))[0].send_keys("vera\n")
+        draw(browser, 13)
+        find(browser, "#f-expert")[0].send_keys("vera\n")
         lefts = [is_v for is_v in judge_pictures(browser) if is_v is not None]
         assert 1 <= sum(lefts) < len(lefts) >= 8  # some are asked twice
         kept = read_records(store.place, BATTLES)
@@ -203,7 +169,5 @@ def judge_pictures(browser: Any) -> Iterator[bool | None]:
                 assert browser.execute_script("return document.documentElement.scrollWidth") <= width
                 assert not serious(browser)
             look_as(browser)
-        said = text(browser, ".saved")
-        key(browser, "1" if wide[0] == 600 else "4")
-        wait(lambda before=said: text(browser, ".saved") not in ("", before))
+        press_and_see(browser, "1" if wide[0] == 600 else "4")
         yield wide[0] == 600 if 300 in wide else None

@@ -421,7 +421,9 @@ def test_a_fitted_reliability_keeps_its_options(pair: Pair) -> None:
     options = {"method": "hero2", "covariates": ["labeler:j0"]}
     plain = hero.estimate_rate(pair.current, pair.history, **options)
     rough = hero.estimate_rate(pair.current, hero.fit_reliability(pair.history, clip=0.2), **options)
-    assert rough.value != plain.value
+    assert hero.estimate_rate(pair.current, hero.fit_reliability(pair.history), **options).value == plain.value
+    # labelers held to be right at most four times in five explain fewer of the votes, here for the smaller class
+    assert rough.value > plain.value + 0.02
 
 
 @pytest.mark.slow

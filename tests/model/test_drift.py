@@ -181,8 +181,8 @@ def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[flo
 @pytest.mark.simulation
 def test_one_past_round_covers_rounds_that_drift() -> None:
     """The first evaluation after the first round would be far too sure of itself."""
-    share, error, widths = coverage(1, 0.35, 40)
-    assert share > 0.92 - 3 * error  # of 40 draws: .81
+    share, error, widths = coverage(1, 0.35, 24)
+    assert share > 0.92 - 3 * error  # of 24 draws: .78; a cover of 65% is seen nine times in ten
     assert widths.mean() < 0.7  # and it would say nothing at all if it were the whole range
 
 

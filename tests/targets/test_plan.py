@@ -200,7 +200,7 @@ def test_the_commands(tmp_path: Any) -> None:
     items = tmp_path / "items.csv"
     text = run_command("next", *rounds, "--count", "20", "--output", str(queue), "--probabilities", str(items))
     assert "20 items to answer next" in text
-    assert max(map(len, text.splitlines())) <= 80 or str(tmp_path) in text
+    assert max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     assert len(queue.read_text().splitlines()) == 21
     assert len(items.read_text().splitlines()) == 533
 

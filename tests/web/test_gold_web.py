@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from gold_store import CURRENT, HOSTILE, fill_for_gold
-from web_server import FORM_TOKEN, PATIENCE, served, visiting, when_there
+from web_server import FORM_TOKEN, PATIENCE, visiting, when_there
 
 import hero_eval as hero
 from hero_eval.errors import HeroError
@@ -245,7 +245,7 @@ def test_a_queue_is_drawn_answered_and_estimated(place: Path, built: tuple[Path,
     """The whole loop by a program: a queue, answers, and an estimate that knows them."""
     truth = built[1]
     about = {"round": CURRENT}
-    with served(place) as client:
+    with visiting(Settings(str(place))) as client:
         assert client.get("/api/v1/gold", params=about).json()["code"] == "E522"
         assert client.post("/api/v1/gold/queue", params={**about, "count": 8, "twice": 0}).status_code == 202
         queue = when_there(client, "/api/v1/gold/queue", params=about).json()

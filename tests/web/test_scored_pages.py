@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from web_server import page_when_there, served
+from web_server import page_when_there, visiting
 
 import hero_eval as hero
+from hero_eval.web.settings import Settings
 
 
 def scored(name: str, seed: int) -> hero.Round:
@@ -29,7 +30,7 @@ def test_pages_of_scored_rounds(tmp_path: Path) -> None:
     store = hero.create_store(tmp_path / "store")
     for week in range(2):
         store.add(scored(f"r{week}", week), round=f"2026-w0{week + 1}", model=f"v{week}", question="q")
-    with served(tmp_path / "store") as client:
+    with visiting(Settings(str(tmp_path / "store"))) as client:
         for path in ("/", "/labelers", "/round?name=2026-w02"):
             text = page_when_there(client, path)
             assert client.get(path).status_code == 200

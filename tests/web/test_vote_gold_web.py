@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 from vote_tables import BATTLES, MODELS, fill_with_battles
-from web_server import PATIENCE, served, when_there
+from web_server import PATIENCE, visiting, when_there
 
 import hero_eval as hero
+from hero_eval.web.settings import Settings
 
 pytestmark = pytest.mark.slow  # a server is made first
 QUEUE = "/api/v1/gold/queue"
@@ -24,7 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(place: Path) -> Iterator[httpx.Client]:
-    with served(place) as client:
+    with visiting(Settings(str(place))) as client:
         yield client
 
 

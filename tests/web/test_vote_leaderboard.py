@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pandas as pd
 import pytest
 from vote_tables import make_votes
-from web_server import page_when_there, served, when_there
+from web_server import page_when_there, visiting, when_there
 
 import hero_eval as hero
+from hero_eval.web.settings import Settings
 
 pytestmark = pytest.mark.slow  # a server is made first
 
@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         store.add(
             labels.assign(label=[1, int(model == "v"), 1, 0]), round=name, question="chat", model=model, gold=gold
         )
-    with served(Path(store.path)) as client:
+    with visiting(Settings(str(store.path))) as client:
         yield client
 
 
