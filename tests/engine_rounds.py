@@ -37,10 +37,7 @@ def spark() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "false",  # plans of a few rows need no second thoughts
         "spark.default.parallelism": "2",
-        # to write, compile and load Java for each plan takes longer than to walk through it for some hundred rows
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # compiled once, not over and over: these plans run for milliseconds
+        # the JVM compiles its own code once, not over and over: these plans run for milliseconds
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }.items():
         builder = builder.config(key, value)
