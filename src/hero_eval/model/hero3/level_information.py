@@ -161,20 +161,11 @@ class LevelInformation:
         if not fits_in_memory(keyed, n_components, slopes.share.shape[1] * basis.shape[1]):
             return None
         sums = pair_sums_of(keyed, counts, self.post, slopes.share, basis)
-        n_cells = slopes.share.shape[0] * (slopes.share.shape[1] + 1)
         by_key = np.stack([slopes.key_slopes(e) for e in range(n_components)], axis=1)  # (N, E, p')
         out = np.zeros((self.size, self.size))
-        of_answers = out[:n_answers, :n_answers]
-        for e in range(n_components):
-            half = slopes.answers_of(e, np.ascontiguousarray(sums.tables[:n_cells, :, e]))
-            of_answers += slopes.answers_of(e, half[:, :n_cells].T)
-            out[:n_answers, n_answers:] += half[:, n_cells:] @ by_key[:, e]
-        of_answers -= sums.answers
-        out[:n_answers, n_answers:] -= np.tensordot(sums.by_key, by_key, axes=([0, 2], [0, 1]))
-        each = np.arange(n_components)
-        open_keys = -sums.squares
-        open_keys[:, each, each] += np.diagonal(sums.tables)[:, n_cells:].T
-        out[n_answers:, n_answers:] = np.tensordot(by_key, open_keys @ by_key, axes=([0, 1], [0, 1]))
+        out[:n_answers, :n_answers] = sums.answers
+        out[:n_answers, n_answers:] = np.tensordot(sums.by_key, by_key, axes=([0, 2], [0, 1]))
+        out[n_answers:, n_answers:] = np.tensordot(by_key, sums.squares @ by_key, axes=([0, 1], [0, 1]))
         out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
         return out
 
