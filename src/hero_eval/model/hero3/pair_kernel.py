@@ -1,4 +1,4 @@
-"""Sums over pairs of labels, in one compiled pass over the rows: what the information of HERO-3's parameters is made of.
+"""Sums over pairs of labels, in a compiled pass over the rows: what the information of HERO-3's parameters is made of.
 
 What not seeing a row's component loses is the covariance, by the components' shares, of the derivatives of its
 log-weights. A label's derivative by its labeler's parameters is taken against its mean, the row's score; then products
@@ -132,7 +132,14 @@ def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, 
     n_answers = len(share) * width
     longest = int(np.diff(patterns.cells.indptr).max(initial=0))
     rows = patterns.cells.indptr.astype(np.int64), patterns.cells.indices.astype(np.int32, copy=False)
-    data = *rows, keyed.of_row.astype(np.int32), counts, np.ascontiguousarray(post), share, np.ascontiguousarray(basis.T)
+    data = (
+        *rows,
+        keyed.of_row.astype(np.int32),
+        counts,
+        np.ascontiguousarray(post),
+        share,
+        np.ascontiguousarray(basis.T),
+    )
     cuts = chunk_cuts(keyed, _size(keyed, n_components, width), _MOST_CHUNKS)
     n_chunks = len(cuts) - 1
     same, apart = np.zeros((n_chunks, len(share), width, width)), np.zeros((n_chunks, n_answers, n_answers))
