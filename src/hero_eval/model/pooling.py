@@ -332,7 +332,7 @@ def thin_spread(
     if gap is None:
         covariance = even_spread(np.diag(overdispersion(sums, squares, n_free)), n_free)
     else:
-        covariance = (gap.T @ gap + np.linalg.inv(squares[own] + precision[own]).sum(axis=0)) / len(gap)
+        covariance = (gap.T @ gap + inverse_each(squares[own] + precision[own]).sum(axis=0)) / len(gap)
     each = np.einsum("ab,jaqbq->jq", even, known) / n_free
     typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
     by_answer = covariance.reshape(n_free, each.shape[1], n_free, -1)

@@ -21,7 +21,7 @@ from scipy import linalg, sparse
 from hero_eval.model.conjugate_gradients import DENSE_LIMIT, CGOptions, conjugate_gradients
 from hero_eval.model.even_logits import even_blocks
 from hero_eval.model.hero3.level_priors import level_prior_curvature
-from hero_eval.model.hero3.likelihood import LevelModel, class_logs, kernel_of
+from hero_eval.model.hero3.likelihood import LevelModel, class_logs, kernel_of, level_class_logs
 from hero_eval.model.hero3.m_steps import level_curvature
 from hero_eval.model.hero3.multinomial import multinomial_information
 from hero_eval.model.hero3.row_slopes import RowSlopes
@@ -161,20 +161,11 @@ class LevelInformation:
         if not fits_in_memory(keyed, n_components, slopes.share.shape[1] * basis.shape[1]):
             return None
         sums = pair_sums_of(keyed, counts, self.post, slopes.share, basis)
-        n_cells = slopes.share.shape[0] * (slopes.share.shape[1] + 1)
         by_key = np.stack([slopes.key_slopes(e) for e in range(n_components)], axis=1)  # (N, E, p')
         out = np.zeros((self.size, self.size))
-        of_answers = out[:n_answers, :n_answers]
-        for e in range(n_components):
-            half = slopes.answers_of(e, np.ascontiguousarray(sums.tables[:n_cells, :, e]))
-            of_answers += slopes.answers_of(e, half[:, :n_cells].T)
-            out[:n_answers, n_answers:] += half[:, n_cells:] @ by_key[:, e]
-        of_answers -= sums.answers
-        out[:n_answers, n_answers:] -= np.tensordot(sums.by_key, by_key, axes=([0, 2], [0, 1]))
-        each = np.arange(n_components)
-        open_keys = -sums.squares
-        open_keys[:, each, each] += np.diagonal(sums.tables)[:, n_cells:].T
-        out[n_answers:, n_answers:] = np.tensordot(by_key, open_keys @ by_key, axes=([0, 1], [0, 1]))
+        out[:n_answers, :n_answers] = sums.answers
+        out[:n_answers, n_answers:] = np.tensordot(sums.by_key, by_key, axes=([0, 2], [0, 1]))
+        out[n_answers:, n_answers:] = np.tensordot(by_key, sums.squares @ by_key, axes=([0, 1], [0, 1]))
         out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
         return out
 
@@ -366,6 +357,8 @@ class LevelInformation:
         if shape.n_levels == 0:
             pull = np.where(rows.known[:, None], 0.0, post * (weights - center)[:, shape.component_class])
             return self.slopes.pulled(pull)
+        if rows.covariates.shape[1] == 0:
+            return self._level_gradient(weights, center)
         out = np.zeros(self.size)
         free = np.flatnonzero(~rows.known & (weights != 0.0).any(axis=1))
         share = np.exp(class_logs(rows, shape, self.model.parameters.classes, free))
@@ -381,6 +374,28 @@ class LevelInformation:
             up, down = (_shifted(self.model, step).shares for step in (_SHIFT_STEP, -_SHIFT_STEP))
             by_row = ((up - down) / (2 * _SHIFT_STEP) * weights).sum(axis=1)
             out += self._by_context[1] @ sum_by(rows.round, by_row, rows.n_rounds)
+        return out
+
+    def _level_gradient(self, weights: Floats, center: Floats) -> Floats:
+        """The same with levels and no covariates: rows of a round read them alike, so that sums by round suffice."""
+        model, rows, shape = self.model, self.model.rows, self.model.shape
+        of_level = np.exp(level_class_logs(rows, shape, model.parameters.classes))
+        free = ~rows.known
+        met, pull = np.zeros_like(of_level), np.zeros_like(self.post)
+        for number, members in enumerate(rows.by_round):
+            if not weights[members].any():
+                continue
+            post = self.post[members] * free[members, None]
+            met[number] = post.T @ weights[members]
+            pull[members] = post * (weights[members] @ of_level[number].T - center[members])
+        by_class = of_level * (met - (of_level * met).sum(axis=2, keepdims=True))  # (R, G, K)
+        levels = rows.read_levels(shape)
+        out = self.slopes.pulled(pull)
+        on_classes = out[self.n_answers + self.n_weights :].reshape(shape.n_classes - 1, -1)
+        on_classes += np.stack([by_class.sum(axis=(0, 1)), np.tensordot(levels, by_class)], axis=1)[1:]
+        if model.prior.context > 0.0:
+            slopes = np.concatenate([[0.0], model.parameters.classes[:, 1]])
+            out += self._by_context[1] @ (by_class @ slopes).sum(axis=1)
         return out
 
     def prior_gradient(self, weights: Floats, as_round: int) -> Floats:

@@ -56,13 +56,18 @@ def class_logs(rows: RoundRows, shape: LevelShape, classes: Floats, at: Ints | N
         logits = design[:, of_round].T + covariates @ design[:, rows.n_rounds :].T
         out: Floats = log_softmax(logits, axis=1)[:, None, :]
         return out
-    by_level = design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1]
     if covariates.shape[1] == 0:
-        same: Floats = log_softmax(by_level, axis=2)[of_round]
-        return same
+        return level_class_logs(rows, shape, classes)[of_round]
+    by_level = design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1]
     by_row = covariates @ design[:, 2:].T
     grid: Floats = log_softmax(by_level[of_round] + by_row[:, None, :], axis=2)
     return grid
+
+
+def level_class_logs(rows: RoundRows, shape: LevelShape, classes: Floats) -> Floats:
+    """(R, G, K): log P(class | level) in every round, where there are no covariates."""
+    design = np.concatenate([np.zeros((1, classes.shape[1])), classes])
+    return log_softmax(design[:, 0] + rows.read_levels(shape)[:, :, None] * design[:, 1], axis=2)
 
 
 def key_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
@@ -145,7 +150,12 @@ def class_shares(rows: RoundRows, shape: LevelShape, at: LevelParameters, post: 
     """(P, K): P(class | answers, gold), from the components' shares."""
     if shape.n_levels == 0:
         return shape.by_class(post)
-    shares: Floats = np.einsum("pe,pek->pk", post, np.exp(class_logs(rows, shape, at.classes)))
+    if rows.covariates.shape[1] == 0:
+        of_level, shares = np.exp(level_class_logs(rows, shape, at.classes)), np.empty((len(post), shape.n_classes))
+        for number, members in enumerate(rows.by_round):
+            shares[members] = post[members] @ of_level[number]
+    else:
+        shares = np.einsum("pe,pek->pk", post, np.exp(class_logs(rows, shape, at.classes)))
     known = rows.known
     shares[known] = np.eye(shape.n_classes)[rows.patterns.gold[known]]
     return shares

@@ -1,12 +1,11 @@
-"""Sums over pairs of labels, in compiled passes over the rows: what the information of HERO-3's parameters is made of.
+"""Sums over pairs of labels, in a compiled pass over the rows: what the information of HERO-3's parameters is made of.
 
-What not seeing a row's component loses is the variance, by the components' shares, of the derivatives of its
-log-weights: the mean of their products less the product of their means, which is the row's score. The first is summed
-by the two cells or keys that meet, the second by the two labelers' parameters, and by a labeler's parameters and a key;
-of keys' own parameters the components' shares suffice. So a row costs the square of its labels, however many labelers
-there are. Chunks are those of `row_kernel`: no digit depends on the number of threads.
-Shapes: P rows, C cells, N keys (numbered behind the cells), J labelers, L answers, E components, q basis functions,
-w = (L-1)q parameters of a labeler.
+What not seeing a row's component loses is the covariance, by the components' shares, of the derivatives of its
+log-weights. A label's derivative by its labeler's parameters is taken against its mean, the row's score; then products
+of two labels' are summed by their labelers' parameters, and those of a label and a component's share by parameter and
+key; of keys' own parameters the components' shares suffice. So a row costs the square of its labels, however many
+labelers there are. Chunks are those of `row_kernel`: no digit depends on the number of threads.
+Shapes: P rows, N keys, J labelers, L answers, E components, q basis functions, w = (L-1)q parameters of a labeler.
 """
 
 from __future__ import annotations
@@ -27,41 +26,17 @@ from hero_eval.model.patterns import Floats
 _MOST_CHUNKS = 4
 """Their sums are large, and to add them up takes time too. Doubled, eight threads could help (reasoned)."""
 MOST_SUMS = 1 << 25
-"""Entries of one chunk's sums, above which these passes are not taken: 256 MB. It bounds memory only (reasoned)."""
+"""Entries of one chunk's sums, above which this pass is not taken: 256 MB. It bounds memory only (reasoned)."""
 
 
 @cache
-def _add_tables(n_components: int) -> Callable[..., None]:
-    """The pass for so many components: `row_kernel` says why that is to be known."""
-
-    @njit(nogil=True, cache=True)
-    def add_tables(start: int, stop: int, ends: Any, cells: Any, keys: Any, counts: Any, post: Any, own: Any) -> None:
-        """Rows [start, stop): items of each component into (C+N, C+N, E), by the two that meet, the first no later."""
-        items = np.empty(n_components)
-        for row in range(start, stop):
-            key, first, last = keys[row], ends[row], ends[row + 1]
-            for e in range(n_components):
-                items[e] = counts[row] * post[row, e]
-                own[key, key, e] += items[e]
-            for k in range(first, last):
-                a = cells[k]
-                for m in range(k, last):
-                    b = cells[m]
-                    for e in range(n_components):
-                        own[a, b, e] += items[e]
-                for e in range(n_components):
-                    own[a, key, e] += items[e]
-
-    return add_tables
-
-
-@cache
-def _add_scores(n_components: int, n_basis: int, n_free: int) -> Callable[..., None]:
-    """The pass for so many components, basis functions and answers but the first."""
+def _add_lost(n_components: int, n_basis: int, n_free: int) -> Callable[..., None]:
+    """The pass for so many components, basis functions and answers but the first: `row_kernel` says why these are to be
+    known."""
     width = n_free * n_basis
 
     @njit(nogil=True, cache=True)
-    def add_scores(
+    def add_lost(
         start: int,
         stop: int,
         ends: Any,
@@ -71,63 +46,70 @@ def _add_scores(n_components: int, n_basis: int, n_free: int) -> Callable[..., N
         post: Any,
         share: Any,
         basis: Any,
-        score: Any,
+        off: Any,
         same: Any,
         apart: Any,
         by_key: Any,
         squares: Any,
     ) -> None:
-        """Rows [start, stop): products of scores, of labelers with themselves into `same` (J, w, w) and with later ones
-        into `apart` (Jw, Jw); with the components' shares into `by_key` (N, Jw, E); of these into one half
-        of `squares` (N, E, E).
+        """Rows [start, stop): covariances of a label's derivatives with themselves into `same` (J, w, w), with those of
+        the row's later labels into `apart` (Jw, Jw), and with the components into `by_key` (N, Jw, E); of the
+        components into one half of `squares` (N, E, E).
 
-        `score` (labels of a row, w) is room to work in.
+        `off` (labels of a row, w, E), the derivatives against their means, is room to work in.
         """
-        along, items = np.empty((n_basis, n_components)), np.empty(n_components)
+        items, weighted = np.empty(n_components), np.empty(n_components)
         for row in range(start, stop):
             key, first, last = keys[row], ends[row], ends[row + 1]
             for e in range(n_components):
                 items[e] = counts[row] * post[row, e]
-                for b in range(n_basis):
-                    along[b, e] = post[row, e] * basis[e, b]
             for e in range(n_components):
-                for f in range(e + 1):
-                    squares[key, e, f] += items[e] * post[row, f]
+                for f in range(e):
+                    squares[key, e, f] -= items[e] * post[row, f]
+                squares[key, e, e] += items[e] * (1.0 - post[row, e])
             for k in range(first, last):
                 labeler, answer = cells[k] // (n_free + 1), cells[k] % (n_free + 1)
                 for free in range(n_free):
                     given = 1.0 if answer == free + 1 else 0.0
                     for b in range(n_basis):
-                        total = 0.0
+                        mean = 0.0
                         for e in range(n_components):
-                            total += (given - share[labeler, free, e]) * along[b, e]
-                        score[k - first, free * n_basis + b] = total
+                            slope = (given - share[labeler, free, e]) * basis[b, e]
+                            off[k - first, free * n_basis + b, e] = slope
+                            mean += post[row, e] * slope
+                        for e in range(n_components):
+                            off[k - first, free * n_basis + b, e] -= mean
             for k in range(first, last):
                 own, at = cells[k] // (n_free + 1), k - first
                 for i in range(width):
-                    one, place = score[at, i], own * width + i
+                    place = own * width + i
                     for e in range(n_components):
-                        by_key[key, place, e] += one * items[e]
-                    weight = counts[row] * one
-                    for h in range(width):
-                        same[own, i, h] += weight * score[at, h]
+                        weighted[e] = items[e] * off[at, i, e]
+                        by_key[key, place, e] += weighted[e]
+                    for h in range(i + 1):
+                        total = 0.0
+                        for e in range(n_components):
+                            total += weighted[e] * off[at, h, e]
+                        same[own, i, h] += total
                     for m in range(k + 1, last):
                         other = (cells[m] // (n_free + 1)) * width
                         for h in range(width):
-                            apart[place, other + h] += weight * score[m - first, h]
+                            total = 0.0
+                            for e in range(n_components):
+                                total += weighted[e] * off[m - first, h, e]
+                            apart[place, other + h] += total
 
-    return add_scores
+    return add_lost
 
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Sums over rows, each times its count.
+    """Sums over rows of covariances by the components' shares, each times the row's count.
 
-    tables (C+N, C+N, E): items of each component by the two cells or keys that meet. answers (Jw, Jw): products of two
-    labelers' scores; by_key (N, Jw, E): of a labeler's score and the components' shares; squares (N, E, E): of these.
+    answers (Jw, Jw): of two labelers' derivatives; by_key (N, Jw, E): of a labeler's and the components themselves;
+    squares (N, E, E): of these.
     """
 
-    tables: Floats
     answers: Floats
     by_key: Floats
     squares: Floats
@@ -135,56 +117,49 @@ class PairSums:
 
 def fits_in_memory(keyed: KeyedRows, n_components: int, width: int) -> bool:
     """Whether the sums of one chunk are few enough."""
-    return max(_sizes(keyed, n_components, width)) <= MOST_SUMS
+    return _size(keyed, n_components, width) <= MOST_SUMS
 
 
-def _sizes(keyed: KeyedRows, n_components: int, width: int) -> tuple[int, int]:
-    """Entries of the tables, and of the scores' products."""
-    n_all, n_keys = int(keyed.patterns.cells.shape[1]) + len(keyed.row), len(keyed.row)
+def _size(keyed: KeyedRows, n_components: int, width: int) -> int:
     n_answers = keyed.patterns.n_labelers * width
-    return n_all**2 * n_components, n_answers**2 + n_keys * n_components * (n_answers + n_components)
+    return n_answers**2 + len(keyed.row) * n_components * (n_answers + n_components)
 
 
 def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, basis: Floats) -> PairSums:
     """All sums; counts (P,), components' shares (P, E), P(answer | component) but the first answer's (J, L-1, E)."""
     patterns, n_keys, n_components = keyed.patterns, len(keyed.row), post.shape[1]
-    n_cells, width = int(patterns.cells.shape[1]), share.shape[1] * basis.shape[1]
+    width = share.shape[1] * basis.shape[1]
     n_answers = len(share) * width
-    post = np.ascontiguousarray(post)
-    rows = patterns.cells.indptr.astype(np.int64), patterns.cells.indices.astype(np.int32, copy=False)
-    of_row = keyed.of_row.astype(np.int32)
-    behind = of_row + np.int32(n_cells)
     longest = int(np.diff(patterns.cells.indptr).max(initial=0))
-    room, others = _sizes(keyed, n_components, width)
-    cuts = chunk_cuts(keyed, room, _MOST_CHUNKS)
-    tables_of = _add_tables(n_components)
-    tables = np.zeros((len(cuts) - 1, n_cells + n_keys, n_cells + n_keys, n_components))
+    rows = patterns.cells.indptr.astype(np.int64), patterns.cells.indices.astype(np.int32, copy=False)
+    data = (
+        *rows,
+        keyed.of_row.astype(np.int32),
+        counts,
+        np.ascontiguousarray(post),
+        share,
+        np.ascontiguousarray(basis.T),
+    )
+    cuts = chunk_cuts(keyed, _size(keyed, n_components, width), _MOST_CHUNKS)
+    n_chunks = len(cuts) - 1
+    same, apart = np.zeros((n_chunks, len(share), width, width)), np.zeros((n_chunks, n_answers, n_answers))
+    by_key = np.zeros((n_chunks, n_keys, n_answers, n_components))
+    squares = np.zeros((n_chunks, n_keys, n_components, n_components))
+    add_lost = _add_lost(n_components, basis.shape[1], share.shape[1])
 
-    def work_on_tables(chunk: int) -> None:
-        tables_of(cuts[chunk], cuts[chunk + 1], *rows, behind, counts, post, tables[chunk])
-
-    run_chunks(work_on_tables, len(tables))
-    table = tables[0] if len(tables) == 1 else tables.sum(axis=0)
-    pieces = chunk_cuts(keyed, others, _MOST_CHUNKS)
-    n_pieces = len(pieces) - 1
-    same, apart = np.zeros((n_pieces, len(share), width, width)), np.zeros((n_pieces, n_answers, n_answers))
-    by_key = np.zeros((n_pieces, n_keys, n_answers, n_components))
-    squares = np.zeros((n_pieces, n_keys, n_components, n_components))
-
-    scores_of = _add_scores(n_components, basis.shape[1], share.shape[1])
-
-    def work_on_scores(chunk: int) -> None:
+    def work(chunk: int) -> None:
         own = same[chunk], apart[chunk], by_key[chunk], squares[chunk]
-        data = *rows, of_row, counts, post, share, basis, np.empty((longest, width))
-        scores_of(pieces[chunk], pieces[chunk + 1], *data, *own)
+        add_lost(cuts[chunk], cuts[chunk + 1], *data, np.empty((longest, width, n_components)), *own)
 
-    run_chunks(work_on_scores, n_pieces)
+    run_chunks(work, n_chunks)
     half = apart.sum(axis=0)
     answers = half + half.T
     labelers = np.arange(len(share))
-    answers.reshape(len(share), width, len(share), width)[labelers, :, labelers] += same.sum(axis=0)
-    whole = table + table.transpose(1, 0, 2)  # one half is empty
-    each = np.arange(len(table))
-    whole[each, each] = table[each, each]
-    below = np.tril(squares.sum(axis=0))
-    return PairSums(whole, answers, by_key.sum(axis=0), below + np.tril(below, -1).transpose(0, 2, 1))
+    answers.reshape(len(share), width, len(share), width)[labelers, :, labelers] += _from_below(same.sum(axis=0))
+    return PairSums(answers, by_key.sum(axis=0), _from_below(squares.sum(axis=0)))
+
+
+def _from_below(halves: Floats) -> Floats:
+    """Symmetric matrices (n, w, w) from their lower halves."""
+    out: Floats = halves + np.tril(halves, -1).transpose(0, 2, 1)
+    return out

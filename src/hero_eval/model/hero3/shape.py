@@ -17,8 +17,8 @@ Every item is in a hidden *component*; labelers answer independently given it. T
   the same.
 
 The modules, each using only those before it: `shape`, `likelihood`, `multinomial`, `level_priors`, `m_steps`,
-`level_information`, `fit`, `context`; then `drift`, `appeals`, `class_split`, `level_selection`, `shared_drift`,
-`drift_split` and `current_rates`, which read a fit.
+`level_information`, `fit`, `context`; then `drift`, `appeals`, `class_split`, `level_selection`,
+`shared_drift`, `drift_split` and `current_rates`, which read a fit.
 
 Symbols: alpha_j, beta_j are `LevelParameters.answers` (not the paper's sensitivity and specificity, which are what the
 lines give at a class); p_g `levels`, a_r `tilts`, (u, v, eta) `classes`. The paper's mu is the mean of the current
@@ -113,6 +113,16 @@ class RoundRows:
         """(R, P) sparse: which rows are of which round."""
         return _indicator(self.round, np.arange(len(self.round)), (self.n_rounds, len(self.round)))
 
+    @cached_property
+    def by_round(self) -> tuple[slice | Ints, ...]:
+        """The rows of each round: a slice where they follow each other."""
+        found: list[slice | Ints] = []
+        for number in range(self.n_rounds):
+            at = np.flatnonzero(self.round == number)
+            follow = len(at) > 0 and at[-1] - at[0] == len(at) - 1
+            found.append(slice(int(at[0]), int(at[-1]) + 1) if follow else at)
+        return tuple(found)
+
     def sums_by_round(self, values: Any) -> Any:
         """(R, n): sums of the values (P, n), dense or sparse, of each round's rows."""
         return self._in_round @ values
@@ -156,7 +166,7 @@ class RoundRows:
         return replace(self, patterns=replace(self.patterns, gold=np.full_like(self.patterns.gold, -1)))
 
 
-_UNSHIFTED = "known", "_in_round", "_keyed_gold", "_keyed_all"
+_UNSHIFTED = "known", "_in_round", "by_round", "_keyed_gold", "_keyed_all"
 
 
 @dataclass(frozen=True, eq=False)
