@@ -82,6 +82,18 @@ def form_token(page: str) -> str:
 # What is shown
 
 
+def test_the_server_gets_ready_before_anybody_asks(site: httpx.Client) -> None:
+    """Who opens the first view would wait for packages and the drawing engine to load, as long again as for the view."""
+    end = time.monotonic() + PATIENCE
+    while (found := [one for one in site.get("/api/v1/jobs").json()["jobs"] if one["kind"] == "ready"])[0]["state"] in (
+        "waiting",
+        "running",
+    ):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert [one["state"] for one in found] == ["done"], found[0]["error"]
+
+
 def test_a_round_says_what_the_library_says(site: httpx.Client, place: Path) -> None:
     """The page would show another number than `hero estimate --round`, and nobody could say which holds."""
     found = when_there(site, "/api/v1/round/result", params={"name": "2026-w46"}).json()
