@@ -68,7 +68,7 @@ def measure_here(n_labels: int, n_labelers: int, n_classes: int, n_past: int, me
     def estimate(n_items: int, n_labelers: int, n_classes: int, n_past: int) -> tuple[Any, float]:
         tables = [frames(seed, n_items, n_labelers, n_classes) for seed in range(n_past + 1)]
         start = time.process_time()
-        past = [hero.Round(labels, gold=gold) for labels, gold in tables[:-1]]
+        past = [hero.Round(labels, gold=gold if len(gold) else None) for labels, gold in tables[:-1]]
         positive = str(n_classes - 1)
         named = None if method == "default" else method
         found = hero.estimate_rate(hero.Round(tables[-1][0]), past, method=named, positive=positive)

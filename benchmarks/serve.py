@@ -2,8 +2,9 @@
 
     python benchmarks/serve.py --rounds 100 --labels 1000000 --requests 10000
 
-The store is built (or taken, with --keep, if it is there), served on a free port of this machine, and warmed up: each
-page is asked for until its result is there. Then a second process asks for the pages in turn over a few connections.
+The store is built (or taken, with --keep, if it is there), served on a free port of this machine, and warmed up: the
+server gets ready to draw, which it does by itself when it starts, and then each page is asked for until its result is
+there. Then a second process asks for the pages in turn over a few connections.
 The figures are milliseconds by page, and the server's resident memory as the requests go by.
 """
 
@@ -77,6 +78,10 @@ def warm_up(process: subprocess.Popen[str], address: str, pages: Sequence[str]) 
     """Seconds until each page shows its result for the first time, and those of the processor."""
     seconds = {}
     with httpx.Client(base_url=address, timeout=60) as client:
+        start, before = time.perf_counter(), processor_seconds(process.pid)
+        while any(job["state"] in ("waiting", "running") for job in client.get("/api/v1/jobs").json()["jobs"]):
+            time.sleep(0.2)
+        seconds["getting ready"] = time.perf_counter() - start, processor_seconds(process.pid) - before
         for page in pages:
             start, before = time.perf_counter(), processor_seconds(process.pid)
             while "data-job" in (text := client.get(page).raise_for_status().text) or "data-start" in text:

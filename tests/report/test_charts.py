@@ -101,6 +101,7 @@ KINDS = (
 def test_every_chart_is_a_picture_and_a_frame(kind: str, every: dict[str, charts.Chart], tmp_path: Path) -> None:
     """A chart that draws in a notebook only, or whose numbers cannot be had, would not travel."""
     chart = every[kind]
+    chart.drawn.to_dict(validate=True)
     drawn = ET.fromstring(chart.svg())
     assert drawn.tag.endswith("svg")
     said = " ".join("".join(one.itertext()) for one in drawn.iter() if one.tag.endswith("text"))

@@ -82,6 +82,16 @@ def form_token(page: str) -> str:
 # What is shown
 
 
+def test_the_server_gets_ready_before_anybody_asks(site: httpx.Client) -> None:
+    """Who opens the first view would wait for the drawing engine to load, too."""
+    end, state = time.monotonic() + PATIENCE, "waiting"
+    while state in ("waiting", "running"):
+        assert time.monotonic() < end
+        state = next(one["state"] for one in site.get("/api/v1/jobs").json()["jobs"] if one["kind"] == "ready")
+        time.sleep(0.1)
+    assert state == "done"
+
+
 def test_a_round_says_what_the_library_says(site: httpx.Client, place: Path) -> None:
     """The page would show another number than `hero estimate --round`, and nobody could say which holds."""
     found = when_there(site, "/api/v1/round/result", params={"name": "2026-w46"}).json()

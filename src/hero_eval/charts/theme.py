@@ -43,7 +43,7 @@ class Chart(Framed):
 
     def to_dict(self) -> dict[str, Any]:
         """The Vega-Lite specification, data included."""
-        found: dict[str, Any] = plain(self.drawn.to_dict())
+        found: dict[str, Any] = plain(self.drawn.to_dict(validate=False))  # it takes as long as to draw it
         return found
 
     @cached_property
@@ -151,7 +151,11 @@ def titled(chart: Any, title: str, subtitle: str = "", **size: Any) -> Any:
     """The chart with a title that states the result, what it is below, and the house's look."""
     alt = altair()
     told = alt.TitleParams(text=folded(title), subtitle=folded(subtitle, 78) if subtitle else [], anchor="start")
-    return chart.properties(title=told, background=GROUND, padding=8, config=_house_look(alt), **size)
+    drawn = chart.copy(deep=False)
+    given = {"title": told, "background": GROUND, "padding": 8, "config": _house_look(alt), **size}
+    for name, value in given.items():  # `properties` holds each against the schema, which takes longer than to draw
+        setattr(drawn, name, value)
+    return drawn
 
 
 def _house_look(alt: Any) -> Any:

@@ -217,15 +217,17 @@ def without_items(
 ) -> Tally:
     """The tally of patterns counted in memory, with weights as they are there (mean 1)."""
     row = patterns.row_of_item
+    unweighted = bool((patterns.item_weight == 1.0).all())  # then one array is all three
+    items = patterns.counts if unweighted else patterns.items_of_row
     return Tally(
         labelers=tuple(labelers),
         values=tuple(values),
         cells=patterns.cells.indices,
         ends=patterns.cells.indptr,
         gold=patterns.gold,
-        items=patterns.items_of_row,
+        items=items,
         weight=patterns.counts,
-        square=sum_by(row, patterns.item_weight**2, patterns.n_rows),
-        n_labels=round(float((np.diff(patterns.cells.indptr) * patterns.items_of_row).sum())),
+        square=patterns.counts if unweighted else sum_by(row, patterns.item_weight**2, patterns.n_rows),
+        n_labels=round(float((np.diff(patterns.cells.indptr) * items).sum())),
         answers=answers,
     )

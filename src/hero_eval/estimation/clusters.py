@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +79,8 @@ def repeat_findings(currents: Sequence[Round], past: Sequence[Round], column: st
                 data = {"column": name, "items": one.n_items, "distinct": distinct}
                 found.append(Finding("F108", message, data, action))
                 break
-    here = {str(item) for one in currents for item in one.item_ids}
-    shared = len(here.intersection(str(item) for one in past for item in one.item_ids))
+    here = set(chain.from_iterable(one.item_ids for one in currents))
+    shared = len(here.intersection(chain.from_iterable(one.item_ids for one in past)))
     if shared >= max(0.5 * len(here), 10):
         message = (
             f"{shared} of {len(here)} current items have an id that history has too, and are taken as independent of "

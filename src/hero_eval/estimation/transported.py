@@ -53,7 +53,12 @@ class PastMisfits:
         if not any(one.n_gold for one in others):
             return None
         learned = fit_with(
-            others, reliability.options, reliability.classes, shrinkage=reliability.shrinkage, warm=reliability
+            others,
+            reliability.options,
+            reliability.classes,
+            shrinkage=reliability.shrinkage,
+            warm=reliability,
+            remarks=False,
         )
         if not set(played.labelers) & set(learned.labelers):
             return None

@@ -146,10 +146,13 @@ def fit_with(
     counted: Counted | None = None,
     warm: Reliability | None = None,
     where: str = "history",
+    *,
+    remarks: bool = True,
 ) -> Reliability:
     """`fit_reliability` with checked options and, if given, the classes that current rounds share, and their counts.
 
-    `where` is what findings call the rounds; remarks on past rounds as tables go with them.
+    `where` is what findings call the rounds; remarks on past rounds as tables go with them. Who wants only numbers
+    saves the time of `remarks` on labelers.
     """
     named = tuple(classes) if classes is not None else common_classes(rounds)
     labelers = labelers_of(rounds)
@@ -160,8 +163,10 @@ def fit_with(
         raise no_gold(rounds)
     start = None if warm is None else _warm_start(warm, labelers, named, counted, options)
     fit = fit_anchored(counted.patterns, len(named), options, progress, start, shrinkage)
-    notes = _round_notes(rounds) if where == "history" else ()
-    findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where))
+    findings: tuple[Finding, ...] = ()
+    if remarks:
+        notes = _round_notes(rounds) if where == "history" else ()
+        findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 
 

@@ -114,7 +114,10 @@ class Patterns:
     def from_cells(self, cell_values: Floats) -> Floats:
         """(J*L, m) values of cells summed over each row's labels: (P, m)."""
         if self._is_vast and not self.is_small:
-            return np.concatenate([self.cells[rows] @ cell_values for rows in self.row_blocks()])
+            vast: Floats = np.empty((self.n_rows, cell_values.shape[1]))
+            for rows in self.row_blocks():
+                vast[rows] = self.cells[rows] @ cell_values
+            return vast
         forward, back = self._both_ways
         if self.is_small:  # column-major, so that what follows runs along the rows
             small: Floats = (cell_values.T @ back).T

@@ -134,7 +134,7 @@ class Pooling:
 
     def covariance(self, pull: Floats) -> Floats:
         """(c, c): x' (diag(P) - U A^-1 U') x  of x (J, w, c)."""
-        own: Floats = np.einsum("jac,jab,jbd->cd", pull, self.precision, pull)
+        own: Floats = np.tensordot(pull, np.matmul(self.precision, pull), axes=([0, 1], [0, 1]))
         if self.held is not None:
             return own
         gathered = self.gather(pull)

@@ -32,15 +32,18 @@ def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: F
 
 def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: Floats) -> Floats:
     """(P, S): the derivative of the weighted sum of psi in each state's log-likelihood."""
-    log_state = answer_log_likelihood(patterns, latent.answers) + np.log(latent.within_class())
-    relative = np.exp(log_state - log_state.max(axis=1, keepdims=True))
     of_class = latent.state_class
-    mixed = relative @ rates[of_class]
-    ratio = relative / mixed[:, None]
-    against = np.concatenate([-row_weights.sum(axis=1, keepdims=True), row_weights], axis=1)[:, of_class]
-    pulled = against * ratio
-    out: Floats = pulled - ratio * rates[of_class] * pulled.sum(axis=1, keepdims=True)
-    return out
+    ratio = answer_log_likelihood(patterns, latent.answers)  # all in place: rows may be millions
+    ratio += np.log(latent.within_class())
+    ratio -= ratio.max(axis=1, keepdims=True)
+    np.exp(ratio, out=ratio)
+    ratio /= (ratio @ rates[of_class])[:, None]
+    pulled: Floats = np.concatenate([-row_weights.sum(axis=1, keepdims=True), row_weights], axis=1)[:, of_class]
+    pulled *= ratio
+    ratio *= rates[of_class]
+    ratio *= pulled.sum(axis=1, keepdims=True)
+    pulled -= ratio
+    return pulled
 
 
 def rates_information(likelihood: Floats, counts: Floats, rates: Floats) -> Floats:

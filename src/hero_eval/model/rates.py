@@ -43,8 +43,9 @@ class Root:
 
 def relative_likelihood(log_likelihood: Floats) -> Floats:
     """Likelihoods of the classes (P, K), each row divided by its largest, kept off exact zero."""
-    out: Floats = np.maximum(np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)), _TINY)
-    return out
+    out: Floats = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
+    np.exp(out, out=out)
+    return np.maximum(out, _TINY, out=out)
 
 
 def scores(likelihood: Floats, rates: Floats) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hero_eval.model.patterns import Bools, Floats, Patterns
+from hero_eval.model.patterns import Bools, Floats, Patterns, dot
 
 LEAST_ALIKE = 0.5
 """Of the items, the share that must have others with the same answers, before equal probabilities of these say that
@@ -56,13 +56,14 @@ def routing_scores(
     `expected` (N,) is each item's probability of gold: its round's share, or the known one. A score over the root of
     its variance is a z-value; rounds are added up. `times` (N,): as how many items alike each counts.
     """
-    spread = times * expected * (1.0 - expected)
-    seen = ~np.isnan(columns)
-    weight = seen * spread[:, None]
-    mass = np.maximum(weight.sum(axis=0), 1e-300)
-    filled = np.where(seen, columns, 0.0)
-    centered = np.where(seen, filled - (weight * filled).sum(axis=0) / mass, 0.0)
-    score = (times * (known - expected)) @ centered
-    variance = (weight * centered**2).sum(axis=0)
-    varies = variance > 1e-12 * (weight * filled**2).sum(axis=0)
-    return np.where(varies, score, 0.0), np.where(varies, variance, 0.0)
+    spread, beyond = times * expected * (1.0 - expected), times * (known - expected)
+    found = np.zeros((2, columns.shape[1]))
+    for at, column in enumerate(columns.T):  # one at a time: items may be millions
+        seen = ~np.isnan(column)
+        weight = seen * spread
+        filled = np.where(seen, column, 0.0)
+        centered = np.where(seen, filled - dot(weight, filled) / max(float(weight.sum()), 1e-300), 0.0)
+        variance = dot(weight, centered**2)
+        if variance > 1e-12 * dot(weight, filled**2):
+            found[:, at] = dot(beyond, centered), variance
+    return found[0], found[1]

@@ -9,20 +9,20 @@ from typing import Any
 
 import hero_eval as hero
 from hero_eval import charts
-from hero_eval.charts.theme import Chart, csv_text
+from hero_eval.charts.theme import Chart, altair, csv_text, values
 from hero_eval.classes import common_classes
 from hero_eval.documents import json_text, plain
 from hero_eval.errors import HeroError
 from hero_eval.estimate import Estimate
 from hero_eval.labelers.over_time import OverTime, reliability_over_time
 from hero_eval.report.document import Report, Row, Told
-from hero_eval.report.html import html
+from hero_eval.report.html import environment, html
 from hero_eval.report.making import report_of
 from hero_eval.report.text import markdown
 from hero_eval.store.estimates import asked_of, make, save
 from hero_eval.store.log import Entry
 from hero_eval.web.process import Tell
-from hero_eval.web.rendering import render
+from hero_eval.web.rendering import page_environment, render
 
 MOST_LABELERS = 300
 """Labelers that the page shows; the files hold all."""
@@ -67,6 +67,16 @@ def findings_document(told: Sequence[Told]) -> list[dict[str, Any]]:
         }
         for one in told
     ]
+
+
+def get_ready(tell: Tell) -> Result:
+    """Load what views draw with, before anybody asks: the first one then takes no longer than later ones."""
+    tell("Loading what views draw with", 0, 0)
+    columns = {"x": [0.0]}
+    Chart("", columns, altair().Chart(values(columns)).mark_point()).svg()
+    for made, template in ((environment(), "report.html"), (page_environment(), "parts/round.html")):
+        made.get_template(template)
+    return Result({})
 
 
 # A round

@@ -24,6 +24,7 @@ from typing import Any
 from hero_eval.errors import HeroError
 
 WORK: Mapping[str, tuple[str, str]] = {
+    "ready": ("jobs", "get_ready"),
     "round": ("jobs", "round_result"),
     "models": ("comparing", "models_compared"),
     "labelers": ("jobs", "labelers_over_time"),

@@ -186,6 +186,10 @@ class Service:
         newer = self.desk.n_records(round) - (0 if known is None else known["records"])
         return None if answer.is_there else answer.job, known, max(newer, 0)
 
+    def get_ready(self) -> None:
+        """Start the process that works, with what views draw with: nobody's first view then waits for that."""
+        self.queue.ask(Order("ready", "Getting ready", {}))
+
     def close(self) -> None:
         self.queue.close()
         self.scratch.close()

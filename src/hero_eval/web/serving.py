@@ -56,6 +56,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     app = create_app(settings)
     taken = bound(settings)
     allow_files()
+    app.state.service.get_ready()
     here = address(taken)
     ready(f"{settings.public_url} (here: {here} )" if settings.public_url else here)
     uvicorn.Server(configured(app, settings)).run(sockets=[taken])
