@@ -45,6 +45,8 @@ class Answers:
     """Rare answers that look like a misspelling of another, and which."""
     gold_suspects: Mapping[str, str] = field(default_factory=dict)
     """The same of gold."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Yes, no and their like, of which results speak as 1 and 0; true and false need no word."""
 
     def of_label(self, codes: Codes) -> Codes:
         return _moved(self.label_index, codes)
@@ -85,6 +87,7 @@ def agree_on_answers(
     classes = tuple(spell[text] for text in options.classes) if options.classes is not None else None
     values = classes or in_class_order(spell[text] for text in (*labels, *gold))
     index = {value: position for position, value in enumerate(values)}
+    told = BINARY_WORDS - {"true", "false"}
     positive = spell[options.positive] if options.positive is not None else None
     allowed = values if classes or not binary else ("0", "1")
     if positive is not None and positive not in allowed and (classes or complete):
@@ -102,6 +105,7 @@ def agree_on_answers(
         respelled=one_of,
         suspects=_suspects(labels, gold, spell, options) if judged else {},
         gold_suspects=_gold_suspects(labels, gold, spell, options) if judged else {},
+        words={text: spell[text] for text in (*labels, *gold) if fold(text) in told and spell[text] in ("0", "1")},
     )
 
 
@@ -217,17 +221,12 @@ def misspelled(
     return problems
 
 
-def _words_read(answers: Answers, labels: Coded, gold: Coded | None) -> list[Finding]:
-    """F137 for yes and no, of which results speak as 1 and 0; true and false need no word."""
-    read: dict[str, str] = {}
-    for coded, index in ((labels, answers.label_index), (gold, answers.gold_index)):
-        texts = [] if coded is None else coded.list_texts()
-        for text, place in zip(texts, index, strict=False):
-            if place >= 0 and fold(text) in BINARY_WORDS - {"true", "false"} and answers.values[place] in ("0", "1"):
-                read.setdefault(text, answers.values[place])
+def _words_read(answers: Answers) -> list[Finding]:
+    """F137 for words that were read as 1 and 0."""
+    read = dict(sorted(answers.words.items(), key=lambda one: (one[1], one[0])))
     if not read:
         return []
-    said = ", ".join(f"{text!r} as {value!r}" for text, value in sorted(read.items(), key=lambda one: (one[1], one[0])))
+    said = ", ".join(f"{text!r} as {value!r}" for text, value in read.items())
     return [Finding("F137", f"answers were read as 0 and 1: {said}", {"answers": read})]
 
 
@@ -265,7 +264,7 @@ def answer_notes(
         data = {"count": sum(other_case.values()), "answers": other_case, "padded": spaced}
         message = f"answers that differ only in case or space count as one: {', '.join(said)}"
         notes.append(Finding("F115", message, data))
-    notes += _words_read(answers, labels, gold)
+    notes += _words_read(answers)
     blank = {text: count for text, count in unsaid.items() if fold(text) in blanks}
     asked = {text: count for text, count in unsaid.items() if text not in blank}
     for code, what, found in (
