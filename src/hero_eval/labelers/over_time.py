@@ -18,7 +18,7 @@ from hero_eval.classes import common_classes
 from hero_eval.errors import HeroError, unsupported
 from hero_eval.findings import Finding, name_some
 from hero_eval.labelers.fitting import fit_reliability
-from hero_eval.labelers.reliability import Reliability
+from hero_eval.labelers.reliability import TOGETHER, Reliability
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 
@@ -111,8 +111,7 @@ def _together(rounds: Mapping[str, Reliability]) -> list[Finding]:
         f"labelers err together given the gold in {name_some(list(known))} (residual correlation up to "
         f"{max(known.values()):.2f}); their shares there go by gold, with the labels as help"
     )
-    action = "Estimate with `hero3`, which allows for it. Labels are worth less here than their number suggests."
-    return [Finding("F206", fact, {"rounds": list(known), "correlation": list(known.values())}, action, doubts=False)]
+    return [Finding("F206", fact, {"rounds": list(known), "correlation": list(known.values())}, TOGETHER, doubts=False)]
 
 
 def _points(one: Round, fit: Reliability, level: float) -> list[Point]:

@@ -23,6 +23,8 @@ from hero_eval.model.split_half import half_fits, labels_of
 from hero_eval.result_frames import checked_backend, to_frame
 from hero_eval.round import Round
 
+TOGETHER = "Estimate with `hero3`, which allows for it. Labels are worth less here than their number suggests."
+"""What to do where tables of labelers go by gold, since their labels err together."""
 UNINFORMATIVE = 0.1
 LITTLE = 0.3
 """A labeler is accused of knowing nothing if it cannot know more than this, and seems to know less than half of it."""
@@ -356,5 +358,4 @@ def _together_finding(reliability: Reliability) -> list[Finding]:
         f"{dependence_fact(tested)}; taken as independent {most['labeler']!r} would have a {what} of "
         f"{most['independent']:.2f}, by gold it has {most['shown']:.2f}; the table goes by gold, helped by labels"
     )
-    action = "Estimate with `hero3`, which allows for it. Labels are worth less here than their number suggests."
-    return [Finding("F206", fact, {**dependence_data(tested), "most": most}, action, doubts=False)]
+    return [Finding("F206", fact, {**dependence_data(tested), "most": most}, TOGETHER, doubts=False)]

@@ -294,6 +294,12 @@ def labeler_scores(patterns: Patterns, post: Floats, share: Floats, basis: Float
     return sums, squares
 
 
+def _by_answers(squares: Floats, n_free: int) -> Floats:
+    """(J, L-1, q, L-1, q): matrices (J, w, w) by the answer, and by the number of it, of their rows and columns."""
+    each = squares.shape[1] // n_free
+    return squares.reshape(len(squares), n_free, each, n_free, each)
+
+
 def overdispersion(sums: Floats, squares: Floats, n_free: int) -> Floats:
     """(q,): variances of labelers' numbers around their mean, at which the scores (J, w) and their squares were taken.
 
@@ -304,9 +310,8 @@ def overdispersion(sums: Floats, squares: Floats, n_free: int) -> Floats:
     """
     from scipy import optimize  # slow to load, and only crowds need it
 
-    even, n_labelers = even_covariance(n_free), len(sums)
-    by_answer, known = sums.reshape(n_labelers, n_free, -1), squares.reshape(n_labelers, n_free, -1, *sums.shape[1:])
-    known = known.reshape(n_labelers, n_free, known.shape[2], n_free, -1)
+    even, known = even_covariance(n_free), _by_answers(squares, n_free)
+    by_answer = sums.reshape(len(sums), n_free, -1)
     pairs = np.einsum("jaq,ab,jbq->q", by_answer, even, by_answer) - np.einsum("ab,jaqbq->q", even, known)
     spread = np.einsum("ab,jbqcp->jaqcp", even, known)
     weight = np.einsum("jaqcp,jcpaq->qp", spread, spread)
@@ -327,16 +332,15 @@ def thin_spread(
     alone would have all their differences explained by it, and rates would move towards the other class.
     """
     own = np.einsum("jaa->j", squares) > 0
-    even, known = even_covariance(n_free), squares[own].reshape(-1, n_free, sums.shape[1] // n_free, sums.shape[1])
-    known = known.reshape(*known.shape[:3], n_free, -1)
+    even, known = even_covariance(n_free), _by_answers(squares[own], n_free)
     if gap is None:
         covariance = even_spread(np.diag(overdispersion(sums, squares, n_free)), n_free)
     else:
         covariance = (gap.T @ gap + inverse_each(squares[own] + precision[own]).sum(axis=0)) / len(gap)
     each = np.einsum("ab,jaqbq->jq", even, known) / n_free
     typical = (each**2).sum(axis=0) / np.maximum(each.sum(axis=0), 1e-300)  # of the labelers that tell most
-    by_answer = covariance.reshape(n_free, each.shape[1], n_free, -1)
-    apart = np.einsum("ab,aqbq->q", even_precision(n_free), by_answer) / n_free * typical >= 1.0
+    spread = np.einsum("ab,aqbq->q", even_precision(n_free), _by_answers(covariance[None], n_free)[0]) / n_free
+    apart = spread * typical >= 1.0
     if alike:
         apart = np.full(len(apart), apart.all())
     kept = np.tile(apart, n_free)
