@@ -81,6 +81,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F321": ("note", "which gold was hidden to see how well items are told"),
     "F322": ("warning", "probabilities of single items are off"),
     "F323": ("warning", "too little gold to see how well items are told"),
+    "F324": ("warning", "a part of the round has next to no gold of its own"),
     # covariates
     "F401": ("note", "covariates were dropped"),
     "F402": ("note", "missing covariate values took the historical mean"),
@@ -143,6 +144,7 @@ DOUBTS_INTERVAL: frozenset[str] = frozenset(
         "F308",
         "F309",
         "F311",
+        "F324",
         "F403",  # the shift of a covariate goes straight into the rate
         "F501",
         "F521",

@@ -189,6 +189,7 @@ FINDINGS: Mapping[str, str] = {
     "F321": "Nothing; it says what the calibration is measured against.",
     "F322": "Treat items as less certain than they look; more gold in past rounds, or some in this one, helps.",
     "F323": "Add gold to past rounds before you train on these probabilities.",
+    "F324": "Have an expert answer some more items of that part, drawn at random.",
     "F401": "Nothing, unless you expected the column to vary.",
     "F402": "Nothing; fill the gaps if there are many.",
     "F403": "Trust `hero1` more, or leave `method` out: the default does not rest on these means.",

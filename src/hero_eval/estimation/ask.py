@@ -29,7 +29,7 @@ def ask(
     of its items with that value. `best` selects where history has gold and no method is named.
     """
     named = None if options.method is None else all_methods()[options.method]
-    rounds = gather_rounds(currents, history, options.at_least, named)
+    rounds = replace(gather_rounds(currents, history, options.at_least, named), one_round=split is not None)
     if named is not None:
         chosen = require(named, "asked for", rounds, options)
         return Analysis(prepare(rounds, chosen, options, split))

@@ -133,6 +133,8 @@ def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats]
         if not here.any():
             rates.append(np.full(current.evidence.n_classes, np.nan))
             continue
+        if current.siblings:
+            there = np.concatenate([drawn[plan.currents[place]] for place in current.siblings])
         redrawn = current.evidence.redrawn(here, there, first)
         if there is not None and question.method.anchored and isinstance(redrawn, CarriedEvidence):
             redrawn = replace(redrawn, given=learned)

@@ -67,7 +67,7 @@ def _fit_findings(question: Question, fit: Fit, current: Current) -> list[Findin
     elif fit.report is not None and not fit.report.converged:
         found.append(not_converged(fit.report))
     if fit.history is not None and not np.isfinite(fit.history).all():
-        why = "history does not pin its labelers down"
+        why = f"{'gold' if current.siblings else 'history'} does not pin its labelers down"
         found.append(Finding("F303", f"{why}; the interval is the whole range", {"why": why}))
     if fit.on_edge:
         message = "the estimated rate is 0 or 1, or next to it; its interval begins at that edge and is approximate"

@@ -105,7 +105,11 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
 def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     """Why the normal approximation may fail here, each with what would mend it."""
     reasons: dict[str, str] = {}
-    learned = [(here.own, "the current round") for here in question.currents if here.own is not None]
+    learned = [
+        (here.own, "a part of the current round" if here.siblings else "the current round")
+        for here in question.currents
+        if here.own is not None
+    ]
     if question.reliability is not None and question.method.uses_history and not question.method.by_design:
         learned = [(question.reliability, "history")]
     for one, where in learned:

@@ -20,18 +20,22 @@ from hero_eval.estimation.unseen_answers import outside_gold
 from hero_eval.findings import Finding, name_some
 from hero_eval.labelers.fitting import fit_with, history_rounds, labelers_of
 from hero_eval.labelers.reliability import Reliability
-from hero_eval.methods.evidence import CovariateColumns, Material
+from hero_eval.methods.evidence import CovariateColumns, JointEvidence, Material
 from hero_eval.methods.registry import GoldNeed, Method
 from hero_eval.model.em import EMOptions
 from hero_eval.round import Round
 from hero_eval.score_scale import on_one_scale
+
+MOST_SHARED_LABELS = 2_000_000
+"""Of a round's parts that learn from each other's gold, each with all the others: labels times parts, about half a
+minute. Above it each part rests on its own gold, of which there is then plenty. Doubled, so is that time."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoundSet:
     """Current and past rounds in one spelling of their classes, and how history is, or was, fitted.
 
-    `fitted` is a fit of these past rounds that the caller brought.
+    `fitted` is a fit of these past rounds that the caller brought. `one_round`: the current ones are parts of one.
     """
 
     currents: tuple[Round, ...]
@@ -40,6 +44,7 @@ class RoundSet:
     fitted: Reliability | None = None
     em: EMOptions = field(default_factory=EMOptions)
     shrinkage: float = 0.0
+    one_round: bool = False
 
     @property
     def all_rounds(self) -> tuple[Round, ...]:
@@ -53,6 +58,16 @@ class RoundSet:
     @property
     def past_has_gold(self) -> bool:
         return any(one.n_gold for one in self.past)
+
+    @property
+    def parts_share_gold(self) -> bool:
+        """Whether the current ones are parts of a round that learn of their labelers by each other's gold.
+
+        Each is then fitted with all of the others, so that parts and labels must not be too many.
+        """
+        n_labels = sum(one.n_labels for one in self.currents)
+        few = len(self.currents) * n_labels <= MOST_SHARED_LABELS
+        return self.one_round and not self.past_has_gold and few and not self.is_large
 
     @property
     def fitted_otherwise(self) -> bool:
@@ -130,9 +145,17 @@ def prepare(
         named=options.method is not None or options.groups is not None,
         alone=alone,
     )
+    beside = _siblings(rounds, method)
     prepared = tuple(
-        _prepare_current(replace(material, current=one, columns=column), method, options)
-        for one, column in zip(rounds.currents, columns, strict=True)
+        replace(
+            _prepare_current(
+                replace(material, current=one, columns=column, siblings=tuple(rounds.currents[at] for at in others)),
+                method,
+                options,
+            ),
+            siblings=others,
+        )
+        for one, column, others in zip(rounds.currents, columns, beside, strict=True)
     )
     past_clusters, on_clusters = clusters_of_history(rounds.past, options.cluster)
     found = (*chosen.findings, *told)
@@ -148,6 +171,15 @@ def prepare(
     return Question(
         rounds.classes, prepared, reliability, method, chosen.why, options, found, past_clusters, everything
     )
+
+
+def _siblings(rounds: RoundSet, method: Method) -> tuple[tuple[int, ...], ...]:
+    """For each part of a round the places of the other parts whose gold tells of its labelers, too."""
+    parts = rounds.currents
+    if not rounds.parts_share_gold or not issubclass(method.evidence, JointEvidence):
+        return ((),) * len(parts)
+    golden = [at for at, one in enumerate(parts) if one.n_gold]
+    return tuple(tuple(at for at in golden if at != here) for here in range(len(parts)))
 
 
 def _prepare_counted(rounds: RoundSet, chosen: Chosen, options: Options) -> Question:

@@ -6,6 +6,7 @@ What is learned from history is learned once, and its error is counted once, how
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +31,8 @@ class Current:
 
     `kept` (n_items,) tells which items its evidence has; a round that was counted without its items has neither that
     nor ids and clusters. `own` is what its own gold says of its labelers, where there is no history with gold.
+    `siblings` are the places, among the current rounds of a question, of the other parts of the same round whose gold
+    counts too: what its fit has as history are their items.
     """
 
     round: Round
@@ -38,6 +41,7 @@ class Current:
     findings: tuple[Finding, ...]
     clusters: NDArray[np.object_] | None = None
     own: Reliability | None = None
+    siblings: tuple[int, ...] = ()
 
     @property
     def n_items(self) -> int:
@@ -105,12 +109,23 @@ class Question:
             items = _counted_influence(fit, current, along, past)
         else:
             by_mean = None if fit.by_mean is None else fit.by_mean @ along
-            items = self.spread(fit.current @ along, current.units, past, by_mean)
+            beside = current.siblings if past is not None else ()
+            items = self.spread(fit.current @ along, current.units, None if beside else past, by_mean)
+            if past is not None and beside:
+                items = Influence((*items.parts, *self._of_siblings(past, beside)))
         if fit.between is None:
             return items
         beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
         name = np.array([f"{self.currents.index(current)} {current.round.name}"], dtype=object)
         return Influence((*items.parts, Part("rounds", np.array([beyond]), name)))
+
+    def _of_siblings(self, values: Floats, places: Sequence[int]) -> list[Part]:
+        """Influences of the items of other parts of the same round: they are current items as well."""
+        clustered = self.options.cluster is not None
+        parts = [self.currents[place] for place in places]
+        each = np.split(values, np.cumsum([one.n_items for one in parts])[:-1])
+        source = "items" if clustered else "current"
+        return [Part(source, of, one.units, distinct=not clustered) for of, one in zip(each, parts, strict=True)]
 
     def spread(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hero_eval.counting.count import stays
 from hero_eval.errors import HeroError, unsupported, wrong
 from hero_eval.estimation import covariates as shared
@@ -11,9 +9,8 @@ from hero_eval.estimation.options import Options
 from hero_eval.estimation.prepare import Chosen, RoundSet
 from hero_eval.findings import Finding
 from hero_eval.labelers.fitting import no_gold
-from hero_eval.methods.evidence import LabelsOnly
+from hero_eval.methods.evidence import JointEvidence, LabelsOnly
 from hero_eval.methods.registry import GoldNeed, Method
-from hero_eval.round import Round
 
 LEAST_OWN = 2  # golds of a current round: the error of fewer is not to be had
 
@@ -26,7 +23,7 @@ def require(method: Method, why: str, rounds: RoundSet, options: Options, findin
             "E204", f"groups tells what new labelers are like, which {name} does not use: use hero3, or leave it out"
         )
     _refuse_scores(method, rounds, named=options.method is not None)
-    _require_gold(method, rounds.currents, rounds.past)
+    _require_gold(method, rounds)
     if options.wants_covariates and not gold and method.uses_covariates:
         raise wrong(
             "E206", f"covariates of {name} need a history with gold; leave them out to use the round's own gold"
@@ -84,8 +81,9 @@ def _refuse_unused(method: Method, why: str, options: Options, gold: bool) -> No
         )
 
 
-def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Round]) -> None:
+def _require_gold(method: Method, rounds: RoundSet) -> None:
     """The gold that a method asked for cannot do without."""
+    currents, past = rounds.currents, rounds.past
     if any(one.n_gold for one in past) and not method.by_design:
         return
     if method.by_design and stays([*currents, *past]):
@@ -96,6 +94,8 @@ def _require_gold(method: Method, currents: Sequence[Round], past: Sequence[Roun
         has = f"{poor[0].name!r}, which has gold for {poor[0].n_gold}"
         message = f"{method.name} needs gold for {LEAST_OWN} or more items of {has}"
         raise unsupported("E305", message)
+    if poor and issubclass(method.evidence, JointEvidence) and rounds.parts_share_gold and len(poor) < len(currents):
+        return
     if method.gold is GoldNeed.HISTORY or (method.gold is GoldNeed.EITHER and poor):
         if past:
             raise no_gold(past)

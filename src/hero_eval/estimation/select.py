@@ -128,6 +128,9 @@ def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     if min(golds) >= LEAST_OWN and not stays(rounds.currents) and not covariates:
         own = f"{lack}; {' and '.join(map(str, golds))} gold items of the current round{'s' * (len(golds) > 1)}"
         return MethodChoice("balanced", f"{own} are used: ppi, blended with hero3 as far as they support it")
+    if rounds.parts_share_gold and sum(golds) >= LEAST_GOLD and not covariates:
+        own = f"{lack}; {sum(golds)} gold items of the current round are used, of which some parts have next to none"
+        return MethodChoice(DEFAULT, own)
     few = f" ({max(golds)} gold in a current round is too little to learn from)" if max(golds) else ""
     return MethodChoice("dawid_skene", f"{lack}{few}, so the labelers can be compared only with each other")
 

@@ -20,7 +20,7 @@ from hero_eval.counting.covariate_sums import CurrentSide
 from hero_eval.counting.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.findings import Finding, name_some
-from hero_eval.labelers.fitting import fit_with
+from hero_eval.labelers.fitting import fit_with, labelers_of
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import HistoryFit, Progress, fit_anchored, fit_gold_proportions
@@ -68,7 +68,8 @@ class Material:
     which only sums are to be had, `past_moments` has those of history. `named`: the caller named the method or the
     labelers' groups, so that labelers may count of whom history knows nothing. `alone`: this is a whole round, and the
     only one that is asked about: parts of a round differ from history because they are parts, and two rounds of the
-    same labelers differ from it by the same drift.
+    same labelers differ from it by the same drift. `siblings`: where no history has gold, the other parts of the round
+    of which this is a part, whose gold tells of the same labelers.
     """
 
     current: Round
@@ -82,6 +83,7 @@ class Material:
     progress: Progress | None = None
     named: bool = False
     alone: bool = True
+    siblings: tuple[Round, ...] = ()
 
     @cached_property
     def everything(self) -> Counted:
@@ -116,6 +118,9 @@ class Material:
 
 
 E = TypeVar("E", bound="Evidence", covariant=True)
+
+LITTLE_GOLD = 10
+"""Of a part of a round, below which it rests on the gold of the other parts. Doubled, gates on more parts stay shut."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +338,8 @@ class JointEvidence(Evidence):
     `past` has the patterns of every past round, `current` every label and the current gold, its items weighted by their
     known probabilities of having gold, unless these depend on the labels alone, which a likelihood of the labels allows
     for; `unrouted` leaves the weights out, and `gold_weight` (n,) has them, where they differ from those of `current`.
-    groups (J,) number the labelers' groups; covariates are those of all current items.
+    of_one_round: `past` has no past rounds, but the other parts of the round of which `current` is a part. groups (J,)
+    number the labelers' groups; covariates are those of all current items.
     """
 
     labelers: tuple[str, ...]
@@ -349,6 +355,7 @@ class JointEvidence(Evidence):
     over_both: bool = False
     alone: bool = True
     gold_weight: Floats | None = None
+    of_one_round: bool = False
 
     reads_current_gold: ClassVar[bool] = True
 
@@ -365,26 +372,27 @@ class JointEvidence(Evidence):
     def prepare(cls, material: Material) -> Prepared[Self]:
         reliability, classes = material.reliability, material.classes
         if reliability is None:
-            labelers = material.own.labelers
-            patterns, weight = _needed_weights(material, material.own_patterns(), labelers)
+            labelers = labelers_of((material.current, *material.siblings))
+            patterns, weight = _own_gold_patterns(material.current, labelers, classes)
             made = cls(
                 len(classes),
                 patterns,
                 labelers,
-                (),
+                tuple(_own_gold_patterns(one, labelers, classes)[0] for one in material.siblings),
                 material.group_numbers(labelers),
                 material.everything.patterns,
                 progress=material.progress,
                 alone=material.alone,
                 gold_weight=weight,
+                of_one_round=bool(material.siblings),
             )
-            return Prepared(made, material.everything.kept, own=material.own)
+            own = material.own if material.current.n_gold else None
+            return Prepared(made, material.everything.kept, _little_gold(material), own)
         unknown, nobody_known = material.strangers(reliability.labelers)
         if nobody_known and not material.named:
             raise _nobody_known(material, unknown, reliability)
         labelers = (*reliability.labelers, *unknown)
-        routed = count([material.current], labelers, classes, routed=True).patterns
-        patterns, weight = _needed_weights(material, routed, labelers)
+        patterns, weight = _own_gold_patterns(material.current, labelers, classes)
         made = cls(
             len(classes),
             patterns,
@@ -425,12 +433,25 @@ class JointEvidence(Evidence):
         return tuple(len(one.row_of_item) if one.times is None else one.times for one in self.past)
 
 
-def _needed_weights(material: Material, routed: Patterns, labelers: Sequence[str]) -> tuple[Patterns, Floats | None]:
-    """The current patterns, and what items with gold stand for where that is not the patterns' own weight.
+def _little_gold(material: Material) -> tuple[Finding, ...]:
+    """What is said of a part of a round that rests on the gold of other parts."""
+    n_gold = material.current.n_gold
+    if not material.siblings or n_gold >= LITTLE_GOLD:
+        return ()
+    message = (
+        f"this part of the round has gold for {n_gold} items: its labelers are taken to answer as they do in the other "
+        "parts, by whose gold they are known, and no gold here shows whether they do"
+    )
+    return (Finding("F324", message, {"gold": n_gold}),)
+
+
+def _own_gold_patterns(one: Round, labelers: Sequence[str], classes: tuple[str, ...]) -> tuple[Patterns, Floats | None]:
+    """The patterns of a round whose own gold counts, and what items with gold stand for where that is not their weight.
 
     Known probabilities of having gold weigh the items, but for a likelihood of labels where they go by the labels.
     """
-    probability = material.current.gold_probability() if material.current.n_gold else None
+    routed = count([one], labelers, classes, routed=True).patterns
+    probability = one.gold_probability() if one.n_gold else None
     if probability is None or len(probability) != len(routed.row_of_item) or not goes_by_labels(routed, probability):
         return routed, None
-    return count([material.current], labelers, material.classes).patterns, routed.item_weight
+    return count([one], labelers, classes).patterns, routed.item_weight

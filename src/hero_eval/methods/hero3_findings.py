@@ -49,12 +49,13 @@ def fit_findings(
         found.append(_stranger_finding(fit, evidence))
     if fitted.split is not None:
         found += _moved_by_shape(fitted, fitted.split)
-    if evidence.past and not between.drift.known:
+    if evidence.past and not evidence.of_one_round and not between.drift.known:
         found.append(_unknown_drift(measured, between.drift))
     if excess > 0 and np.sqrt(between.own.max()) > LEAST_OWN_SD:
+        others = "other parts of the round" if evidence.of_one_round else "past rounds"
         message = (
-            "the current labelers changed relative to each other by more than in past rounds (sd "
-            f"{np.sqrt(excess):.2f} on the logit scale); the interval allows for it"
+            f"the current labelers changed relative to each other by more than in {others} (sd {np.sqrt(excess):.2f} "
+            "on the logit scale); the interval allows for it"
         )
         found.append(Finding("F207", message, {"excess_sd": float(np.sqrt(excess))}))
     return found

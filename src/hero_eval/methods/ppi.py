@@ -2,7 +2,8 @@
 
 The interval rests on gold being a random part of the current round (or drawn with known probabilities) and on nothing
 that is known of labelers: predictions (HERO-3's class shares, of history and current together where there is a
-history) may be as wrong as they like, which only makes the interval longer (`model/prediction_powered.py`).
+history) may be as wrong as they like, which only makes the interval longer (`model/prediction_powered.py`). A part of a
+round is predicted by the gold of all its parts, which tells, too, how far predictions hold.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hero_eval.methods.result import Fit
 from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.item_posteriors import ItemPosteriors
 from hero_eval.model.patterns import Floats, Ints, sum_by
-from hero_eval.model.prediction_powered import Powered, left_out, powered_mean
+from hero_eval.model.prediction_powered import Powered, gold_sample, left_out, powered_mean
 from hero_eval.model.rates import EDGE_ITEMS, edge_point
 
 LEAST_GOLD = 2
@@ -42,7 +43,8 @@ def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     weight, times = evidence.unrouted.item_weight, evidence.current.times
     foreseen, gold = predictions(levels, evidence.n_history, weight if times is None else weight * times)
     of_gold = evidence.current.item_weight if evidence.gold_weight is None else evidence.gold_weight
-    return powered_mean(foreseen, gold, weight, of_gold, times, evidence.current.n_gold)
+    beside = [gold_sample(levels, number) for number in range(len(evidence.past) if evidence.of_one_round else 0)]
+    return powered_mean(foreseen, gold, weight, of_gold, times, evidence.current.n_gold, beside)
 
 
 def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:

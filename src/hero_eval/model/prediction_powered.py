@@ -23,6 +23,7 @@ Shapes: n items, K classes, P rows, m rows with gold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,15 +56,36 @@ class Powered:
     worth: float
 
 
+@dataclass(frozen=True, eq=False)
+class GoldSample:
+    """Golds of one sample beside what labels predict of them: seen and foreseen (m, K).
+
+    part, times (m,): the share of one of the golds in their mean, and as how many alike it counts, `n_gold` in all.
+    """
+
+    seen: Floats
+    foreseen: Floats
+    part: Floats
+    times: Floats
+    n_gold: int
+
+
 def powered_mean(
-    prediction: Floats, gold: Ints, weight: Floats, gold_weight: Floats, times: Floats | None = None, n_gold: int = 0
+    prediction: Floats,
+    gold: Ints,
+    weight: Floats,
+    gold_weight: Floats,
+    times: Floats | None = None,
+    n_gold: int = 0,
+    beside: Sequence[GoldSample] = (),
 ) -> Powered:
     """The rates of items whose predictions are (n, K) and whose gold is a class, or -1 where it is not known.
 
     weight (n,): what each item counts for; gold_weight (n,): what it counts for among the items with gold (of items
     that had gold with different probabilities, the weight over the probability). Without any gold nothing is known.
     times (n,): as how many alike each counts, where items were not told apart, and then `n_gold` is how many of all
-    have gold; influences are then the roots of the sums of their squares.
+    have gold; influences are then the roots of the sums of their squares. `beside`: golds of other items that are
+    predicted by the same fit, which tell how far predictions hold, and nothing of the rates.
     """
     known = (gold >= 0) & (gold_weight > 0.0)
     if not known.any():  # items drawn again may all be without
@@ -73,12 +95,14 @@ def powered_mean(
     part = gold_weight[known] / (each * gold_weight)[known].sum()
     seen = np.eye(prediction.shape[1])[gold[known]]
     foreseen = prediction[known]
-    power = 0.0 if known.all() else tuned_power(seen, foreseen, part, each[known], golds)
+    samples = (GoldSample(seen, foreseen, part, each[known], golds), *beside)
+    power = 0.0 if known.all() else tuned_power(samples)
     rest = seen - power * foreseen
     share = weight / (each * weight).sum()
     middle = (each * share) @ prediction
     corrected = (each[known] * part) @ rest
-    lost = 1.0 + (power > 0.0)  # degrees of freedom: the mean's, and the slope's
+    # degrees of freedom: the mean's, and of the slope's what these golds have in it
+    lost = 1.0 + (golds / sum(one.n_gold for one in samples) if power > 0.0 else 0.0)
     loose = np.sqrt(golds / (golds - lost)) if golds > lost else np.nan
     influence = power * share[:, None] * (prediction - middle)
     influence[known] += loose * part[:, None] * (rest - corrected)
@@ -86,23 +110,41 @@ def powered_mean(
     return Powered(power * middle + corrected, influence, power, 1.0 / float(each[known] @ part**2))
 
 
-def tuned_power(seen: Floats, foreseen: Floats, part: Floats, times: Floats, n_gold: int) -> float:
-    """The slope of gold (m, K) on its predictions, between 0 and 1, drawn towards 0 as far as chance explains it.
+def tuned_power(samples: Sequence[GoldSample]) -> float:
+    """The slope of gold on its predictions, between 0 and 1, drawn towards 0 as far as chance explains it.
 
-    part, times (m,): the share of one of the golds in their mean, and as how many alike it counts, `n_gold` in all.
+    Every sample is measured from its own means, and counts for as much as it has golds.
     """
-    if n_gold < 3:
+    n_gold = sum(one.n_gold for one in samples)
+    if n_gold < 2 + len(samples):
         return 0.0
-    each, whole = (times * part**2)[:, None], times * part
-    gap_seen, gap_foreseen = seen - whole @ seen, foreseen - whole @ foreseen
+    weights, seen, foreseen = [], [], []
+    for one in samples:
+        whole = one.times * one.part
+        weights.append(one.times * (one.part * one.n_gold / n_gold) ** 2)
+        seen.append(one.seen - whole @ one.seen)
+        foreseen.append(one.foreseen - whole @ one.foreseen)
+    each, gap_seen, gap_foreseen = np.concatenate(weights)[:, None], np.concatenate(seen), np.concatenate(foreseen)
     spread = float((each * gap_foreseen**2).sum())
     if spread <= 1e-12 * float(each.sum()):
         return 0.0
     slope = float((each * gap_seen * gap_foreseen).sum()) / spread
     if slope <= 0.0:
         return 0.0
-    rest = float((each * (gap_seen - slope * gap_foreseen) ** 2).sum()) / (n_gold - 2.0)
+    rest = float((each * (gap_seen - slope * gap_foreseen) ** 2).sum()) / (n_gold - 1.0 - len(samples))
     return min(slope * max(0.0, 1.0 - CAUTION * rest / spread / slope**2), 1.0)
+
+
+def gold_sample(fit: LevelFit, number: int) -> GoldSample:
+    """The golds of one round of a fit, and what labels and all other golds predict of them."""
+    rows, patterns = fit.rows, fit.rows.patterns
+    here = rows.round == number
+    where = rows.known & here
+    foreseen = left_out(fit, where, np.where(here, patterns.counts, 0.0))
+    weight, times = _weight_each(rows, where), patterns.items_of_row[where]
+    seen = np.eye(rows.n_classes)[patterns.gold[where]]
+    part = weight / max(float(times @ weight), 1e-300)  # items drawn again may all be without gold
+    return GoldSample(seen, foreseen, part, times, round(float(times.sum())))
 
 
 def left_out(fit: LevelFit, where: Bools, average: Floats | None = None) -> Floats:

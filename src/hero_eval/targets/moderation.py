@@ -2,6 +2,7 @@
 
 The rate is estimated apart among flagged and unflagged items: precision is the flagged items' rate, and with the
 flagged share f the prevalence is f * flagged rate + (1 - f) * unflagged rate. Weights undo unequal sampling of the two.
+Where no history has gold, labelers are known by the gold of both.
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ def estimate_moderation(
     """Prevalence, precision, recall and F1 of the 0/1 column `flag` of the current round's items.
 
     The rate of violations is estimated apart among flagged and unflagged items. A `weight` column of the items undoes
-    unequal sampling of the two.
+    unequal sampling of the two. Without a history that has gold the current round's own gold counts: labelers are then
+    known by the gold of flagged and unflagged items together.
 
     Parameters
     ----------
@@ -237,14 +239,18 @@ def estimate_moderation(
 def _items(
     analysis: Analysis, made: dict[bool, _Group], flagged: tuple[float, Influence], contrast: Floats
 ) -> ItemResults:
-    """Every item, and how far it moves the prevalence: by its group's rate, and by the flagged share."""
+    """Every item, and how far it moves the prevalence: by its group's rate, the flagged share, and the other group's
+    rate where its gold tells of the labelers there."""
     share, on_share = flagged
+    of_all = {True: share, False: 1.0 - share}
     apart = (made[True].center - made[False].center) if len(made) == 2 else 0.0
     moved = np.split(apart * on_share.parts[0].values, np.cumsum([one.n_items for one in made.values()])[:-1])
+    for at, side in enumerate(made):
+        there = made[not side].fit.history if len(made) == 2 else None
+        if analysis.question.currents[at].siblings and there is not None:
+            moved[at] = moved[at] + of_all[not side] * (there @ (contrast[1:] - contrast[0]))
     rounds = [
-        replace(
-            analysis.round_items(at), factor=share if side else 1.0 - share, shift=moved[at], marks={"flagged": side}
-        )
+        replace(analysis.round_items(at), factor=of_all[side], shift=moved[at], marks={"flagged": side})
         for at, side in enumerate(made)
     ]
     return analysis.items_of(contrast, rounds)
