@@ -1,12 +1,16 @@
 """Release gates at the true rate: how often does a gate open that must stay shut?
 
     python benchmarks/gates.py [--draws 500] [--rates .02 .05 .10 .30] [--golds 10 30 60 200] [--past 1]
+    python benchmarks/gates.py --missing .6 .2 --rates .3 --golds 80
 
 Each draw has `--past` past rounds and a current one of 300 items each, labeled by five labelers whose sensitivities
 and specificities are drawn anew; `golds` random items of the past rounds have gold, which may happen to miss a class. A
 gate `fail_above` at the true rate opens wrongly if the default method is sure that the rate is lower, one `fail_below`
 if it is sure that it is higher. Shown is how often either opens, how often it is undecided, and how often the 95%
 interval covers, over all draws and over those in which gold misses a class.
+
+`--missing`: the chance that a label of an item of class 0, and of class 1, is missing. Where the two differ, the number
+of labels tells the class, the rate is biased, and F211 should leave gates undecided.
 """
 
 from __future__ import annotations
@@ -31,12 +35,17 @@ from real_rounds import THREADS
 import hero_eval as hero
 
 N_ITEMS, N_LABELERS, SEED = 300, 5, 12
-Cell = tuple[float, int, int]  # the rate, golds, past rounds
+Cell = tuple[float, int, int, tuple[float, float]]  # the rate, golds, past rounds, missing labels
 Outcome = dict[str, bool]
 
 
 def make_round(
-    rng: np.random.Generator, rate: float, right: NDArray[np.float64], golds: int, name: str
+    rng: np.random.Generator,
+    rate: float,
+    right: NDArray[np.float64],
+    golds: int,
+    name: str,
+    missing: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[hero.Round, bool]:
     """A round, and whether its gold misses a class; `right` (2, J): P(right answer) on either class."""
     truth = (rng.random(N_ITEMS) < rate).astype(np.int64)
@@ -44,10 +53,13 @@ def make_round(
     labels = np.where(hit, truth[:, None], 1 - truth[:, None])
     items = [f"{name}-{i}" for i in range(N_ITEMS)]
     known = rng.choice(N_ITEMS, golds, replace=False)
+    given = np.ones(labels.shape, dtype=bool)
+    if any(missing):  # the first labeler answers always, so that no item is without
+        given[:, 1:] = rng.random((N_ITEMS, N_LABELERS - 1)) >= np.array(missing)[truth][:, None]
     table = {
-        "item": np.repeat(items, N_LABELERS),
-        "labeler": np.tile([f"labeler{j}" for j in range(N_LABELERS)], N_ITEMS),
-        "label": labels.ravel(),
+        "item": np.repeat(items, N_LABELERS)[given.ravel()],
+        "labeler": np.tile([f"labeler{j}" for j in range(N_LABELERS)], N_ITEMS)[given.ravel()],
+        "label": labels[given],
     }
     gold = pa.table({"item": [items[i] for i in known], "gold": truth[known]}) if golds else None
     return hero.Round(pa.table(table), gold=gold, name=name), len(np.unique(truth[known])) < 2
@@ -56,12 +68,12 @@ def make_round(
 def play(job: tuple[Cell, int]) -> Outcome:
     """One draw: which gates opened or were left undecided, and whether the interval covered."""
     warnings.simplefilter("error")
-    (rate, golds, n_past), number = job
+    (rate, golds, n_past, missing), number = job
     rng = np.random.default_rng([SEED, round(1000 * rate), golds, n_past, number])
     right = np.stack([rng.uniform(0.85, 0.97, N_LABELERS), rng.uniform(0.7, 0.9, N_LABELERS)])
     each = [golds // n_past + (r < golds % n_past) for r in range(n_past)]
-    past = [make_round(rng, rate, right, n, f"past{r}") for r, n in enumerate(each)]
-    current, _ = make_round(rng, rate, right, 0, "current")
+    past = [make_round(rng, rate, right, n, f"past{r}", missing) for r, n in enumerate(each)]
+    current, _ = make_round(rng, rate, right, 0, "current", missing)
     found = hero.estimate_rate(current, [one for one, _ in past])
     low, high = found.interval()
     above, below = hero.Gate(fail_above=rate).verdict(found), hero.Gate(fail_below=rate).verdict(found)
@@ -103,6 +115,7 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=[0.02, 0.05, 0.10, 0.30])
     parser.add_argument("--golds", type=int, nargs="+", default=[10, 30, 60, 200])
     parser.add_argument("--past", type=int, default=1, help="past rounds, which share the golds")
+    parser.add_argument("--missing", type=float, nargs=2, default=(0.0, 0.0), help="share of labels, by class")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--output", type=Path, default=Path("build/bench/gates.csv"))
     asked = parser.parse_args()
@@ -112,7 +125,7 @@ def main() -> None:
     lines = []
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
         for rate, golds in product(asked.rates, asked.golds):
-            cell = (rate, golds, asked.past)
+            cell = (rate, golds, asked.past, tuple(asked.missing))
             lines.append(summary(cell, list(pool.map(play, [(cell, number) for number in range(asked.draws)]))))
             told = "  ".join(f"{key} {value}" for key, value in lines[-1].items())
             print(f"{told}  ({time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
