@@ -145,17 +145,9 @@ def prepare(
         named=options.method is not None or options.groups is not None,
         alone=alone,
     )
-    beside = _siblings(rounds, method)
     prepared = tuple(
-        replace(
-            _prepare_current(
-                replace(material, current=one, columns=column, siblings=tuple(rounds.currents[at] for at in others)),
-                method,
-                options,
-            ),
-            siblings=others,
-        )
-        for one, column, others in zip(rounds.currents, columns, beside, strict=True)
+        _prepare_current(replace(material, current=one, columns=column), method, options, rounds, beside)
+        for one, column, beside in zip(rounds.currents, columns, _siblings(rounds, method), strict=True)
     )
     past_clusters, on_clusters = clusters_of_history(rounds.past, options.cluster)
     found = (*chosen.findings, *told)
@@ -205,7 +197,7 @@ def _prepare_counted(rounds: RoundSet, chosen: Chosen, options: Options) -> Ques
         progress=options.progress,
     )
     prepared = tuple(
-        _prepare_current(replace(material, current=one), chosen.method, options) for one in rounds.currents
+        _prepare_current(replace(material, current=one), chosen.method, options, rounds) for one in rounds.currents
     )
     if options.cluster is not None or options.interval == "bootstrap":
         what = "cluster" if options.cluster is not None else "interval='bootstrap'"
@@ -242,17 +234,20 @@ def _split_history(
     return tuple(masked)
 
 
-def _prepare_current(material: Material, method: Method, options: Options) -> Current:
+def _prepare_current(
+    material: Material, method: Method, options: Options, rounds: RoundSet, beside: tuple[int, ...] = ()
+) -> Current:
+    """One current round; `beside` are the places of those that are parts of one round with it, and teach of it."""
     one = material.current
     if one.n_items == 0:
         raise unsupported("E303", f"no item of the current round {one.name!r} has a usable label")
-    made = method.evidence.prepare(material)
+    made = method.evidence.prepare(replace(material, siblings=tuple(rounds.currents[place] for place in beside)))
     notes = [note.at(f"current {one.name!r}") for note in one.notes]
     if one.n_gold and not method.evidence.reads_current_gold and made.own is None:
         message = f"{one.n_gold} items of {one.name!r} have gold; {method.name} does not use the current round's gold"
         notes.append(Finding("F105", message, {"gold": one.n_gold}))
     units = None if options.cluster is None else clusters_of(one, options.cluster)
-    return Current(one, made.evidence, made.kept, (*notes, *made.findings), units, made.own)
+    return Current(one, made.evidence, made.kept, (*notes, *made.findings), units, made.own, beside)
 
 
 def _advice(rounds: RoundSet, chosen: Chosen, options: Options) -> tuple[Finding, ...]:
