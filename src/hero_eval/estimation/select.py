@@ -126,7 +126,9 @@ def without_history_gold(rounds: RoundSet, options: Options) -> MethodChoice:
     golds = [one.n_gold for one in rounds.currents]
     covariates = options.wants_covariates or options.penalty is not None
     if min(golds) >= LEAST_OWN and not stays(rounds.currents) and not covariates:
-        own = f"{lack}; {' and '.join(map(str, golds))} gold items of the current round{'s' * (len(golds) > 1)}"
+        each = str(sum(golds)) if rounds.one_round else " and ".join(map(str, golds))
+        several = "s" * (len(golds) > 1 and not rounds.one_round)
+        own = f"{lack}; {each} gold items of the current round{several}"
         return MethodChoice("balanced", f"{own} are used: ppi, blended with hero3 as far as they support it")
     if rounds.parts_share_gold and sum(golds) >= LEAST_GOLD and not covariates:
         own = f"{lack}; {sum(golds)} gold items of the current round are used, of which some parts have next to none"
