@@ -25,10 +25,14 @@ TOLD = 4.0
 """Standard errors by which the number of labels goes with the class that labels tell, before gold is asked about it:
 where it does not, nothing biases the rate, and one test the fewer is wrong by chance. Doubled, rounds of a hundred
 items are not asked any more unless the number nearly decides the class (reasoned)."""
-LEVEL = 0.05
-"""Of the test by gold, which has few items and looks one way only. In simulation (80 golds; items of one class have
-twice the labels of the other) it leaves a third of the gates that the bias opened, where .01 leaves four fifths
-(measured, 50 draws)."""
+LEVEL = 0.2
+"""Of the test by gold, which has few items and looks one way only. Of 80 rounds with 80 golds whose items of one class
+have 1.6 times the labels of the other, gates at the truth open wrongly in .51; left undecided at this level, in .11,
+about as in rounds without bias; at .05 in .26. Where labels alone decide how many more there are, it doubts .11 to .24
+of rounds that are right (measured, 80 draws; `benchmarks/gates.py --missing .6 .2 --rates .3 --golds 80`). Doubled,
+every other such round is doubted."""
+SURE = 0.05
+"""Below it the finding says that the rate is biased; above, that it may be."""
 
 
 def count_findings(question: Question, fit: Fit) -> list[Finding]:
@@ -43,10 +47,12 @@ def count_findings(question: Question, fit: Fit) -> list[Finding]:
     if p_value >= LEVEL:
         return []
     name = question.classes[class_ if len(z) > 1 else 1]
-    message = (
-        f"the number of an item's labels goes with class {name!r}, and gold says by more than the labels do (z "
-        f"{z[class_]:.1f}, {p_text(p_value)}): what decides how many labels an item gets knows more than they say, and "
-        "the rate is biased"
+    message = f"the number of an item's labels goes with class {name!r}, and gold says by more than the labels do (z "
+    message += f"{z[class_]:.1f}, {p_text(p_value)}): what decides how many labels an item gets "
+    message += (
+        "knows more than they say, and the rate is biased"
+        if p_value < SURE
+        else "may know more than they say, and the rate may be biased"
     )
     return [Finding("F211", message, {"class": name, "z": float(z[class_]), "p_value": p_value})]
 
