@@ -359,6 +359,34 @@ def test_powered_means_are_those_of_the_twin(n_classes: int, seed: int) -> None:
     assert (power > 0.2) == (seed != 0)
 
 
+def test_golds_that_agree_by_luck_are_not_taken_for_certainty() -> None:
+    """Fifteen golds that labels happen to foresee would make the rate as sure as if all items had gold."""
+    truth = np.arange(400) % 10 < 3
+    foreseen = np.where(truth, 0.85, 0.15)
+    gold = np.where(np.arange(400) < 15, truth, -1)
+    found = powered_mean(np.column_stack([1 - foreseen, foreseen]), gold, np.ones(400), np.ones(400))
+    assert found.power == 1.0
+    variance, shown = float((found.influence[:, 1] ** 2).sum()), float((found.by_gold[:, 1] ** 2).sum())
+    assert shown < 0.0025
+    assert variance > 0.85 * 0.15 / 15
+    assert found.influence.sum(axis=0) == pytest.approx(0.0, abs=1e-12)
+    wrong = np.where(np.arange(400) % 5 == 0, ~truth, truth)  # of which gold shows more than predictions expect
+    seen = np.where(np.arange(400) < 60, wrong, -1)
+    found = powered_mean(np.column_stack([1 - foreseen, foreseen]), seen, np.ones(400), np.ones(400))
+    assert found.power > 0.0
+    assert found.influence == pytest.approx(found.by_gold)
+
+
+def test_the_default_is_no_surer_than_labels_allow() -> None:
+    """Fifteen golds of items that both labelers happened to get right, though each errs in a fifth of them."""
+    labels, _, truth = drawn(21, n_items=400, n_labelers=2, right=(0.8, 0.8))
+    right = np.flatnonzero((labels == truth[:, None]).all(axis=1))
+    shown = np.isin(np.arange(400), np.random.default_rng(0).choice(right, 15, replace=False))
+    found = hero.estimate_rate(round_of(labels, np.where(shown, truth, -1)))
+    assert found.std_error > 0.04
+    assert found.std_error > 1.3 * np.sqrt(found.value * (1 - found.value) / 400)  # as if every item had gold
+
+
 @pytest.mark.simulation
 def test_known_probabilities_of_gold_are_used() -> None:
     """Gold that went to items with a "1" would call most items positive."""
@@ -387,13 +415,19 @@ def test_weights_of_items_count() -> None:
 def test_a_mixture_leans_on_the_surer_only_where_both_agree() -> None:
     rng = np.random.default_rng(0)
     sure, plain = (np.outer(rng.standard_normal(50), [-size, size]) for size in (0.01, 0.03))
-    agree = mixture(sure, plain, 0.0, np.zeros(2), 1.0)
-    apart = mixture(sure, plain, 0.0, np.array([-2.0, 2.0]), 1.0)
+    error = float(np.sqrt((plain**2).sum()))
+    agree = mixture(sure, plain, 0.0, np.zeros(2), 1.0, error)
+    apart = mixture(sure, plain, 0.0, np.array([-2.0, 2.0]), 1.0, error)
     assert agree.weight > 0.6
-    assert agree.error < np.sqrt((plain**2).sum())
+    assert agree.error < error
     assert apart.weight < 0.05
-    assert apart.error == pytest.approx(np.sqrt((plain**2).sum()), rel=0.12)
-    assert mixture(sure, plain, 0.0, np.zeros(2), 0.0).weight == 0.0  # predictions that hold for no gold left out
+    assert apart.error == pytest.approx(error, rel=0.12)
+    assert (
+        mixture(sure, plain, 0.0, np.zeros(2), 0.0, error).weight == 0.0
+    )  # predictions that hold for no gold left out
+    lucky = mixture(sure, plain, 0.0, np.zeros(2), 1.0, 2 * error)
+    assert lucky.weight == agree.weight  # golds that agree by luck do not speak for the model
+    assert lucky.error > agree.error
 
 
 # ---------------------------------------------------------------------------------------- invariance, other targets

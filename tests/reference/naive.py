@@ -425,6 +425,7 @@ def ppi(
 
     Items with gold count as their weight over the probability that they had of being given gold. The power is the
     slope of gold on prediction, classes taken together, less twice what its own error explains of it, between 0 and 1.
+    Golds that vary about their predictions less than these expect are given so much of their plain deviations as that.
     """
     n_items, n_classes = predictions.shape
     unit = _mean_one(weights, n_items) / n_items
@@ -448,12 +449,27 @@ def ppi(
     overall = np.sum([unit[i] * predictions[i] for i in range(n_items)], axis=0)
     correction = np.sum([part[i] * (seen[i] - power * predictions[i]) for i in known], axis=0)
     free = len(known) - (2 if power > 0 else 1)
+    loose = math.sqrt(len(known) / free)
+    away = {i: loose * part[i] * (seen[i] - power * predictions[i] - correction) for i in known}
+    if power > 0:
+        each = [
+            float(np.sum(predictions[i] * (1 - predictions[i]) + (1 - power) ** 2 * (predictions[i] - overall) ** 2))
+            for i in range(n_items)
+        ]
+        expected = float(np.sum(unit * each)) * sum(part[i] ** 2 for i in known)
+        plain = {i: loose * part[i] * (seen[i] - mean_seen) for i in known}
+
+        def short(c: float) -> float:
+            return expected - sum(float(np.sum((away[i] + c * plain[i]) ** 2)) for i in known)
+
+        low, high = 0.0, 1e3 if short(0.0) > 0 else 0.0
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if short(middle) > 0 else (low, middle)
+        away = {i: away[i] + low * plain[i] for i in known}
     covariance = np.zeros((n_classes, n_classes))
     for i in range(n_items):
-        pull = unit[i] * power * (predictions[i] - overall)
-        if i in part:
-            away = part[i] * (seen[i] - power * predictions[i] - correction)
-            pull = pull + math.sqrt(len(known) / free) * away
+        pull = unit[i] * power * (predictions[i] - overall) + away.get(i, 0.0)
         covariance += np.outer(pull, pull)
     return power * overall + correction, covariance, power
 

@@ -4,8 +4,10 @@ PPI is right whatever the labelers are like; HERO-3 is surer where its model is 
 a gap between the two, the mean square error is estimated by  V(w) + w^2 gap^2,  where V(w) is the variance of the
 mixture by both methods' influences on the same items and gap^2 stands for HERO-3's squared bias. The weight is the one
 for which this is least, times the square of PPI's power: predictions that do not hold for gold left out speak against
-the model that made them. The interval takes the two as if they erred together, so that it is never shorter than a mean
-of theirs. With more than two classes one weight serves all, and squares are added up over the classes.
+the model that made them. It goes by the residuals that gold shows: few golds that agree with predictions by luck
+must not speak for the model. The interval takes the two as if they erred together, so that it is never shorter than a
+mean of theirs, PPI's with what its golds may have missed. With more than two classes one weight serves all, and squares
+are added up over the classes.
 """
 
 from __future__ import annotations
@@ -34,11 +36,12 @@ class Mixture:
     error: float
 
 
-def mixture(first: Floats, second: Floats, beyond: float, gap: Floats, power: float) -> Mixture:
+def mixture(first: Floats, second: Floats, beyond: float, gap: Floats, power: float, error: float) -> Mixture:
     """How to mix an estimate that may be biased with one that is not.
 
     first, second (N, K): the items' influences on both; `beyond`: variance of the first that no item explains; gap
-    (K,): first minus second; `power`: how far the first's predictions hold for gold left out.
+    (K,): first minus second; `power`: how far the first's predictions hold for gold left out; `error`: the standard
+    error of the second over all classes, which may be more than its influences show.
     """
     bias = float(gap @ gap)
     apart = float(((first - second) ** 2).sum()) + beyond + bias
@@ -46,7 +49,7 @@ def mixture(first: Floats, second: Floats, beyond: float, gap: Floats, power: fl
     gain = own - float((first * second).sum())
     weight = power**2 * min(max(gain / apart, 0.0), 1.0) if apart > 0.0 else 0.0
     off = float((first**2).sum()) + beyond + bias
-    return Mixture(weight, (1.0 - weight) * math.sqrt(own) + weight * math.sqrt(off))
+    return Mixture(weight, (1.0 - weight) * error + weight * math.sqrt(off))
 
 
 def rates(evidence: JointEvidence) -> Floats:
@@ -70,9 +73,11 @@ def balanced(evidence: JointEvidence) -> Fit:
         return replace(by_design, findings=(*by_design.findings, Finding("F306", said, {"weight": 0.0}, _ACTION)))
     past = np.zeros((0, by_model.current.shape[1])) if by_model.history is None else by_model.history
     first = _all_classes(np.concatenate([past, by_model.current]))
-    second = _all_classes(np.concatenate([np.zeros_like(past), by_design.current]))
+    designs = (by_design.paper, by_design.current)
+    shown, second = (_all_classes(np.concatenate([np.zeros_like(past), of])) for of in designs)
     power = float(next(one.data["power"] for one in by_design.findings if one.code == "F320"))
-    found = mixture(first, second, _beyond(by_model), by_model.rates - by_design.rates, power)
+    error = math.sqrt(float((second**2).sum()))
+    found = mixture(first, shown, _beyond(by_model), by_model.rates - by_design.rates, power, error)
     w = found.weight
     mixed = second + w * (first - second)
     length = math.sqrt(float((mixed**2).sum()))

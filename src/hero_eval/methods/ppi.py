@@ -66,7 +66,7 @@ def ppi_fit(evidence: JointEvidence, levels: LevelFit) -> Fit:
         inside=edge_point(rates, found.worth) if edge else rates,
         current=found.influence[:, 1:],
         history=None,
-        paper=found.influence[:, 1:],
+        paper=found.by_gold[:, 1:],
         on_edge=edge,
         report=levels.report,
         findings=(Finding("F320", said, {"power": found.power, "gold": n_gold, "worth": found.worth}, action),),

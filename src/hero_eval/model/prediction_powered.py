@@ -18,6 +18,11 @@ A model that forgets a gold of class 1 expects less of class 1 everywhere. Compa
 that knows it, such an item would look as if labels had spoken against it: with few golds that alone hides half of what
 labels tell. So each prediction is measured from the mean of all items by the same model, the one without its gold
 (Zrnic and Candes, 2024, center every fold so); f_i - mean of f is then nought on average, given that model.
+
+Few golds may agree with their predictions by luck: fifteen that all do so leave no residual, though one item in ten may
+be predicted wrongly. The labels of all items tell how often: by the model gold falls beside its prediction with a
+variance of  sum_k mean of f_k (1 - f_k)  +  (1 - lambda)^2 times the variance of f. Golds whose residuals vary less are
+taken to vary that much (`_no_luckier`); a model that is too sure of itself leaves the interval to what gold shows.
 Shapes: n items, K classes, P rows, m rows with gold.
 """
 
@@ -48,10 +53,14 @@ that could be seen: shares are 0 or 1 there (reasoned)."""
 
 @dataclass(frozen=True, eq=False)
 class Powered:
-    """Class rates (K,), each item's influence on them (n, K), the power, and the golds' worth as a plain sample."""
+    """Class rates (K,), each item's influence on them (n, K), the power, and the golds' worth as a plain sample.
+
+    by_gold (n, K): the influence by the residuals that gold shows, however small they are by luck.
+    """
 
     rates: Floats
     influence: Floats
+    by_gold: Floats
     power: float
     worth: float
 
@@ -89,7 +98,8 @@ def powered_mean(
     """
     known = (gold >= 0) & (gold_weight > 0.0)
     if not known.any():  # items drawn again may all be without
-        return Powered(np.full(prediction.shape[1], np.nan), np.full(prediction.shape, np.nan), 0.0, 0.0)
+        unknown = np.full(prediction.shape, np.nan)
+        return Powered(unknown[0], unknown, unknown, 0.0, 0.0)
     each = np.ones(len(gold)) if times is None else times
     golds = int(known.sum()) if times is None else n_gold
     part = gold_weight[known] / (each * gold_weight)[known].sum()
@@ -104,10 +114,41 @@ def powered_mean(
     # degrees of freedom: the mean's, and of the slope's what these golds have in it
     lost = 1.0 + (golds / sum(one.n_gold for one in samples) if power > 0.0 else 0.0)
     loose = np.sqrt(golds / (golds - lost)) if golds > lost else np.nan
-    influence = power * share[:, None] * (prediction - middle)
-    influence[known] += loose * part[:, None] * (rest - corrected)
-    influence *= np.sqrt(each)[:, None]
-    return Powered(power * middle + corrected, influence, power, 1.0 / float(each[known] @ part**2))
+    shown = loose * part[:, None] * (rest - corrected)
+    plain = loose * part[:, None] * (seen - (each[known] * part) @ seen)
+    worth = 1.0 / float(each[known] @ part**2)
+    least = expected_rest(prediction, each * share, power) / worth if power > 0.0 else 0.0
+    root = np.sqrt(each)[:, None]
+    by_labels = power * share[:, None] * (prediction - middle)
+    by_gold, influence = by_labels * root, by_labels * root
+    by_gold[known] += shown * root[known]
+    influence[known] += _no_luckier(shown * root[known], plain * root[known], least)
+    return Powered(power * middle + corrected, influence, by_gold, power, worth)
+
+
+def expected_rest(prediction: Floats, share: Floats, power: float) -> float:
+    """The variance of what gold has beyond its prediction times the power, over all classes, if predictions hold.
+
+    prediction (n, K); share (n,): what each item counts for, 1 in all.
+    """
+    held = np.clip(prediction, 0.0, 1.0)
+    apart = held - share @ held
+    each = held * (1.0 - held) + (1.0 - power) ** 2 * apart**2
+    return float((share @ each).sum())
+
+
+def _no_luckier(shown: Floats, plain: Floats, least: float) -> Floats:
+    """The golds' influences (m, K), with as much of those that they have as a plain mean as makes the variance `least`.
+
+    shown + c plain: as if labels had foreseen that much less of each gold.
+    """
+    lack = least - float((shown**2).sum())
+    square = float((plain**2).sum())
+    if not (lack > 0.0 and square > 0.0):
+        return shown
+    half = float((shown * plain).sum())
+    out: Floats = shown + (np.sqrt(half**2 + square * lack) - half) / square * plain
+    return out
 
 
 def tuned_power(samples: Sequence[GoldSample]) -> float:
