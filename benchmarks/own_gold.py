@@ -1,6 +1,7 @@
 """A round alone with its own gold: is the default at least as good as what else its owner could do with that gold?
 
     python benchmarks/own_gold.py [--draws 200] [--jobs 2]                 simulated rounds
+    python benchmarks/own_gold.py --labelers 2 5 --golds 15 30 --rates .1 .3 .5   others
     HERO_DATA=... python benchmarks/own_gold.py --real [--draws 20]        real rounds
 
 Simulated: 400 items of which 35% are of class 1, 3 or 10 labelers who label all of them, gold for 30 or 100 items at
@@ -10,7 +11,8 @@ random; labelers of sensitivity and specificity between .65 and .9 who err each 
 
 Rivals: `gold_mean` (the plain mean of the gold shown), `ppi` (this package), `ppi_py` (ppi-python's `ppi_mean` with the
 majority vote as prediction, power tuned; the bench extra), and for comparison `hero3` on the same gold. hero3's and
-ppi's values are read off the default's own finding of how it weighed the two. Results go to docs/results/own_gold.csv.
+ppi's values are read off the default's own finding of how it weighed the two. `sd_by_se` is the standard deviation of
+the default's errors over its mean standard error. Results go to docs/results/own_gold.csv.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ LEVEL, SEED = 0.95, 13
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 METHODS = ("default", "gold_mean", "ppi", "ppi_py", "hero3")
 RIVALS = ("gold_mean", "ppi", "ppi_py")
+KEY = ("setting", "labelers", "gold", "rate")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,6 +62,7 @@ class Cell:
     setting: str
     labelers: int
     gold: float
+    rate: float = RATE
 
     @property
     def is_real(self) -> bool:
@@ -75,13 +79,14 @@ class Outcome:
     values: tuple[float, ...]
     low: float
     high: float
+    std_error: float
     method: str
     weight: float
 
 
 def main() -> None:
     asked = options()
-    cells = real_cells() if asked.real else simulated_cells()
+    cells = real_cells() if asked.real else simulated_cells(asked.labelers, asked.golds, asked.rates)
     cells = [cell for cell in cells if asked.only in cell.setting]
     for name in THREADS:
         os.environ[name] = "1"
@@ -103,14 +108,19 @@ def options() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--real", action="store_true", help="real rounds instead of simulated ones")
+    parser.add_argument("--labelers", type=int, nargs="+", default=LABELERS)
+    parser.add_argument("--golds", type=int, nargs="+", default=GOLDS)
+    parser.add_argument("--rates", type=float, nargs="+", default=(RATE,), help="of class 1")
     parser.add_argument("--only", default="", help="settings whose name has this in it")
     parser.add_argument("--output", type=Path, default=RESULTS, help="summary (CSV); its other rows are kept")
     parser.add_argument("--raw", type=Path, help="every single estimate (CSV)")
     return parser.parse_args()
 
 
-def simulated_cells() -> list[Cell]:
-    return [Cell(kind, labelers, gold) for kind, labelers, gold in product(KINDS, LABELERS, GOLDS)]
+def simulated_cells(
+    labelers: Sequence[int] = LABELERS, golds: Sequence[int] = GOLDS, rates: Sequence[float] = (RATE,)
+) -> list[Cell]:
+    return [Cell(*of) for of in product(KINDS, labelers, golds, rates)]
 
 
 def real_cells() -> list[Cell]:
@@ -123,8 +133,9 @@ def play(job: tuple[Cell, int]) -> list[Outcome]:
     cell, draw = job
     if not cell.is_real:
         place = [KINDS.index(cell.setting), cell.labelers, int(cell.gold), draw]
+        place += [round(1000 * cell.rate)] * (cell.rate != RATE)
         labels, truth, shown = simulated(cell, np.random.default_rng([SEED, *place]))
-        return [answered(cell, draw, RATE, labels, np.where(shown, truth, -1))]
+        return [answered(cell, draw, cell.rate, labels, np.where(shown, truth, -1))]
     rng = np.random.default_rng([SEED, list(SETS).index(cell.setting), round(100 * cell.gold), draw])
     outcomes = []
     for part in parts_of(cell.setting, find_data()):
@@ -137,7 +148,7 @@ def play(job: tuple[Cell, int]) -> list[Outcome]:
 
 def simulated(cell: Cell, rng: np.random.Generator) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """Labels (n, J), the truth (n,) and whose gold is shown (n,)."""
-    truth = (rng.random(N_ITEMS) < RATE).astype(np.int64)
+    truth = (rng.random(N_ITEMS) < cell.rate).astype(np.int64)
     low, high = (0.5, 0.56) if cell.setting == "near chance" else (0.65, 0.9)
     right = rng.uniform(low, high, (2, cell.labelers))
     together = TOGETHER if cell.setting == "correlated" else 0.0
@@ -176,7 +187,7 @@ def answered(cell: Cell, draw: int, truth: float, labels: Ints, gold: Ints) -> O
     weight = float(data["weight"])
     by_ppi, by_hero3 = (data[name][1] if name in data else found.value for name in ("ppi", "hero3"))
     values = (found.value, float(gold[known].mean()), by_ppi, _ppi_py(labels, gold), by_hero3)
-    return Outcome(cell, draw, truth, values, *found.interval(), found.method, weight)
+    return Outcome(cell, draw, truth, values, *found.interval(), found.std_error, found.method, weight)
 
 
 def _ppi_py(labels: Ints, gold: Ints) -> float:
@@ -205,7 +216,7 @@ def summary(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, str]:
     again = np.array([_error(cell, off[np.isin(draws, _some(draws, seed))]) for seed in range(200)])
     covered = np.array([one.low <= one.truth <= one.high for one in own], dtype=float)
     by_draw = np.array([covered[draws == draw].mean() for draw in np.unique(draws)])
-    row = {"setting": cell.setting, "labelers": str(cell.labelers or ""), "gold": f"{cell.gold:g}"}
+    row = dict(zip(KEY, key_of(cell), strict=True))
     row |= {"draws": str(len(by_draw)), "measure": "mean |error|" if cell.is_real else "RMSE"}
     row |= {name: f"{error:.5f}" for name, error in zip(METHODS, errors, strict=True)}
     row |= {"best_rival": METHODS[best], "ratio": f"{errors[0] / errors[best]:.4f}"}
@@ -213,6 +224,7 @@ def summary(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, str]:
     row |= {"coverage": f"{covered.mean():.4f}"}
     row |= {"coverage_se": f"{by_draw.std(ddof=1) / np.sqrt(len(by_draw)) if len(by_draw) > 1 else np.nan:.4f}"}
     row |= {"width": f"{np.mean([one.high - one.low for one in own]):.4f}"}
+    row |= {"sd_by_se": f"{off[:, 0].std() / np.mean([one.std_error for one in own]):.3f}"}
     return row | {"weight": f"{np.mean([one.weight for one in own]):.3f}"}
 
 
@@ -230,11 +242,12 @@ def _some(draws: Ints, seed: int) -> Ints:
 def write_raw(path: Path, outcomes: Sequence[Outcome]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["setting", "labelers", "gold", "draw", "truth", *METHODS, "low", "high", "method", "weight"])
+        told = ("low", "high", "std_error", "method", "weight")
+        writer.writerow(["setting", "labelers", "gold", "draw", "truth", *METHODS, *told])
         for one in outcomes:
             cell = one.cell
-            told = (*one.values, one.low, one.high, one.method, one.weight)
-            writer.writerow([cell.setting, cell.labelers, cell.gold, one.draw, one.truth, *told])
+            found = (*one.values, one.low, one.high, one.std_error, one.method, one.weight)
+            writer.writerow([cell.setting, cell.labelers, cell.gold, one.draw, one.truth, *found])
 
 
 def told(row: dict[str, str]) -> str:
@@ -247,12 +260,20 @@ def update(path: Path, rows: Sequence[dict[str, str]]) -> None:
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
             old = iter(list(csv.DictReader(file)))
-    merged = {(row["setting"], row["labelers"], row["gold"]): row for row in [*old, *rows]}
-    order = [(cell.setting, str(cell.labelers or ""), f"{cell.gold:g}") for cell in [*simulated_cells(), *real_cells()]]
+    merged = {tuple(row[name] for name in KEY): row for row in [*old, *rows]}
+    usual = [key_of(cell) for cell in [*simulated_cells(), *real_cells()]]
+    order = [*usual, *sorted(merged.keys() - set(usual))]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(merged[key] for key in order if key in merged)
+
+
+def key_of(cell: Cell) -> tuple[str, ...]:
+    """What a cell is told from others by (`KEY`)."""
+    if cell.is_real:
+        return cell.setting, "", f"{cell.gold:g}", ""
+    return cell.setting, str(cell.labelers), f"{cell.gold:g}", f"{cell.rate:g}"
 
 
 if __name__ == "__main__":

@@ -387,6 +387,13 @@ def test_the_default_is_no_surer_than_labels_allow() -> None:
     assert found.std_error > 1.3 * np.sqrt(found.value * (1 - found.value) / 400)  # as if every item had gold
 
 
+def test_a_model_by_name_is_doubted_with_few_golds_of_its_own() -> None:
+    """A gate would open on hero3's interval, which is too short where 30 golds must say that labelers err together."""
+    one = alone(22, n_labelers=3, n_gold=45)
+    assert "F309" in {doubt.code for doubt in hero.estimate_rate(one, method="hero3").doubts}
+    assert "F309" not in codes(hero.estimate_rate(one))
+
+
 @pytest.mark.simulation
 def test_known_probabilities_of_gold_are_used() -> None:
     """Gold that went to items with a "1" would call most items positive."""
