@@ -457,7 +457,7 @@ def ppi(
             for i in range(n_items)
         ]
         expected = float(np.sum(unit * each)) * sum(part[i] ** 2 for i in known)
-        plain = {i: loose * part[i] * (seen[i] - mean_seen) for i in known}
+        plain = {i: loose * part[i] * (seen[i] - power * overall - correction) for i in known}
 
         def short(c: float) -> float:
             return expected - sum(float(np.sum((away[i] + c * plain[i]) ** 2)) for i in known)

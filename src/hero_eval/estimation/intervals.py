@@ -120,7 +120,7 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
         if bounds_unseen(fits):
             by_class = np.where(by_class == 0, np.inf, by_class)
         scarce = int(np.argmin(by_class))
-        alone = where != "history" and not question.method.by_design
+        alone = where == "the current round" and not question.method.by_design
         least = SAFE_ALONE if alone else SAFE_OWN if question.method.by_design else SAFE_GOLD
         if by_class[scarce] < least:
             name = question.classes[scarce]

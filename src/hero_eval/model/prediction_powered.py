@@ -114,8 +114,9 @@ def powered_mean(
     # degrees of freedom: the mean's, and of the slope's what these golds have in it
     lost = 1.0 + (golds / sum(one.n_gold for one in samples) if power > 0.0 else 0.0)
     loose = np.sqrt(golds / (golds - lost)) if golds > lost else np.nan
+    rates = power * middle + corrected
     shown = loose * part[:, None] * (rest - corrected)
-    plain = loose * part[:, None] * (seen - (each[known] * part) @ seen)
+    plain = loose * part[:, None] * (seen - rates)
     worth = 1.0 / float(each[known] @ part**2)
     least = expected_rest(prediction, each * share, power) / worth if power > 0.0 else 0.0
     root = np.sqrt(each)[:, None]
@@ -123,7 +124,7 @@ def powered_mean(
     by_gold, influence = by_labels * root, by_labels * root
     by_gold[known] += shown * root[known]
     influence[known] += _no_luckier(shown * root[known], plain * root[known], least)
-    return Powered(power * middle + corrected, influence, by_gold, power, worth)
+    return Powered(rates, influence, by_gold, power, worth)
 
 
 def expected_rest(prediction: Floats, share: Floats, power: float) -> float:
@@ -138,7 +139,7 @@ def expected_rest(prediction: Floats, share: Floats, power: float) -> float:
 
 
 def _no_luckier(shown: Floats, plain: Floats, least: float) -> Floats:
-    """The golds' influences (m, K), with as much of those that they have as a plain mean as makes the variance `least`.
+    """The golds' influences (m, K), with as much of those that they have on a plain mean as makes the variance `least`.
 
     shown + c plain: as if labels had foreseen that much less of each gold.
     """
