@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from scipy.special import expit
 import hero_eval as hero
 from hero_eval.estimate import Estimate
 from hero_eval.model import rates as score
+from hero_eval.phrasing import _verdict_on_half
 from hero_eval.round import Round
 
 
@@ -519,6 +521,13 @@ def test_usual_names_are_known(names: list[str]) -> None:
     plain = hero.estimate_win_rate(*made.rounds(), method="hero1")
     named = hero.estimate_win_rate(*made.rounds(names), method="hero1")
     assert named.value == pytest.approx(plain.value, abs=1e-6)
+
+
+@pytest.mark.parametrize(("ends", "more"), [((0.6, 0.7), "more"), ((0.2, 0.4), "less")])
+def test_the_winner_is_named(ends: tuple[float, float], more: str) -> None:
+    """'The first wins' would leave it to the reader to find out who was first."""
+    won = SimpleNamespace(what=f"win rate of {'a over b'!r} over {'c'!r}, ties half", doubts=(), interval=lambda: ends)
+    assert _verdict_on_half(won) == f"'a over b' wins {more} often than 'c'."
 
 
 def test_names_can_be_given() -> None:

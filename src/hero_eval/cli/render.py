@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -12,7 +11,6 @@ from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
 from hero_eval.cli.habits import how_much
-from hero_eval.documents import json_text
 from hero_eval.findings import Finding, importance
 from hero_eval.phrasing import TO_DO, count, printable
 
@@ -62,12 +60,6 @@ def show(page: Page) -> None:
         if position:
             screen.print()
         _show_block(screen, block)
-
-
-def show_json(document: Mapping[str, Any]) -> None:
-    """Write one strict JSON document to stdout and nothing else."""
-    utf = (sys.stdout.encoding or "").lower().startswith("utf")
-    sys.stdout.write(json_text(document, ascii_only=not utf) + "\n")
 
 
 def _show_block(screen: Screen, block: Block) -> None:
