@@ -74,6 +74,7 @@ HABITS: dict[str, tuple[int, list[str]]] = {
     "hero estimate mine.csv --history rounds --shrinkage 3 -q --method hero1": (0, ["95% sure"]),
     "hero estimate mine.csv --history rounds --shrinkage -1": (2, ["E201 --shrinkage"]),
     "hero moderation mine.csv --flag flagged --by lang": (0, ["by lang", "recall"]),
+    "hero moderation mine.csv --flag flagged --by lang -q": (0, ["prevalence", "precision", "recall"]),
     "hero moderation mine.csv --flag flagged --gate-on recall --fail-below 0.999": (4, ["gate", "recall"]),
     "hero moderation mine.csv --flag flagged --gate-on luck": (2, ["E201 --gate-on", "precision"]),
     "hero report mine.csv --fail-below 0.99 --output out.md": (4, ["gate"]),

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from make_rounds import (
     CARRIED,
@@ -564,6 +565,20 @@ FLAG = {"flag": "flagged"}
 
 
 @pytest.mark.slow
+def test_moderation_says_which_part_lacks_gold() -> None:
+    """'The round has gold for no item of the class' would be wrong, and gold would be added where there is enough."""
+    rng = np.random.default_rng(1)
+    truth = (rng.random(120) < 0.3).astype(int)
+    said = {f"j{k}": np.where(rng.random(120) < 0.85, truth, 1 - truth) for k in range(3)}
+    flagged = np.where(rng.random(120) < 0.95, truth, 1 - truth)
+    gold = [int(of) if k % 3 == 0 else None for k, of in enumerate(truth)]
+    table = pd.DataFrame({"item": range(120), **said, "flagged": flagged, "gold": gold})
+    found = hero.estimate_moderation(Round(table), flag="flagged")
+    scarce = next(one for one in found.precision.findings if one.code == "F309")
+    assert "the part of the current round with flagged 0 has gold for no item of class '1'" in scarce.fact
+    assert "Add gold to the part of the current round with flagged 0" in scarce.action
+
+
 def test_moderation_figures_hang_together() -> None:
     """Precision, recall, prevalence and F1 of one table would contradict each other."""
     for seed in range(5):

@@ -88,8 +88,10 @@ def _the_answer(page: Page) -> Page:
     """What is left of a page where only the answer is wanted; warnings are still named."""
     strong = [
         block
-        for block in page
-        if isinstance(block, Table) or (isinstance(block, Line) and (block.strong or block.whole))
+        for block, after in zip(page, [*page[1:], None], strict=True)
+        if isinstance(block, Table)
+        or (isinstance(block, Heading) and isinstance(after, Table))
+        or (isinstance(block, Line) and (block.strong or block.whole))
     ]
     codes = [
         finding.code

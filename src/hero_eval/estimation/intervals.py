@@ -105,11 +105,7 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
 def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     """Why the normal approximation may fail here, each with what would mend it."""
     reasons: dict[str, str] = {}
-    learned = [
-        (here.own, "a part of the current round" if here.siblings else "the current round")
-        for here in question.currents
-        if here.own is not None
-    ]
+    learned = [(here.own, _place_of(question, here)) for here in question.currents if here.own is not None]
     if question.reliability is not None and question.method.uses_history and not question.method.by_design:
         learned = [(question.reliability, "history")]
     for one, where in learned:
@@ -132,6 +128,17 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     if any(fit.on_edge for fit in fits):
         reasons["the estimate is at the edge"] = "Have an expert answer some items of the current round."
     return reasons
+
+
+def _place_of(question: Question, here: Current) -> str:
+    """What a current round is called where gold is to be added: one of several by its name, parts of one by what parts
+    them."""
+    if len(question.currents) == 1:
+        return "the current round"
+    if len({one.round.name for one in question.currents}) > 1 or not question.options.not_covariates:
+        return f"round {here.round.name!r}"
+    column = question.options.not_covariates[0]
+    return f"the part of the current round with {column} {here.round.words(column)[0]}"
 
 
 def bounds_unseen(fits: Sequence[Fit]) -> bool:
