@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mine = wide(7)
     mine.to_csv(place / "mine.csv", index=False)
     mine.to_json(place / "mine.jsonl", orient="records", lines=True)
+    mine.rename(columns={"expert": "Goldstandard"}).to_csv(place / "german.csv", index=False)
     mine.rename(columns={"expert": "truth"}).to_csv(place / "my file.csv", index=False)
     two = {f"{of}_{who}": mine[who] for of in ("helpful", "safe") for who in ("gpt", "claude", "expert")}
     pd.DataFrame({"id": mine["id"], **two}).to_csv(place / "criteria.csv", index=False)
@@ -53,6 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 HABITS: dict[str, tuple[int, list[str]]] = {
     "hero estimate mine.csv": (0, ["labelers gpt, claude, ann", "gold in expert", "in current"]),
     "hero estimate mine.jsonl -q": (0, ["95% sure"]),
+    "hero check 'my file.csv' -q": (0, ["23 gold"]),
+    "hero check german.csv -q": (0, ["23 gold"]),
     "hero check mine.csv": (0, ["270 labels by 3 labelers, 23 gold", "F122"]),
     "hero compare mine.csv -q": (0, ["majority_vote", "hero3"]),
     "hero estimate mine.csv --labelers gpt,ann": (0, ["labelers gpt, ann (as named)"]),

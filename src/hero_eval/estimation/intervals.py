@@ -26,12 +26,15 @@ from hero_eval.model.em import EMOptions, EMReport, gold_counts
 from hero_eval.model.hero3.drift import drift_steps
 from hero_eval.model.joint import Both, Joint, fit_joint, profile, stack
 from hero_eval.model.patterns import Floats
+from hero_eval.model.rates import EDGE_ITEMS
 
 SAFE_GOLD = 10
 SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
 SAFE_CLUSTERS = 20
 MOST_PROFILES = 7
 """Classes that each have a profile: those of twenty took a minute."""
+_OPEN_ITEMS = -math.log(0.025) / special.ndtri(0.975)
+"""Items of a class of which n items show none, at most: 3.7 by 97.5%, as a standard deviation of a normal curve."""
 _DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
 
@@ -41,6 +44,21 @@ def edge_floor(center: float, bounds: tuple[float, float], n_items: float) -> fl
     span = bounds[1] - bounds[0]
     share = min(max((center - bounds[0]) / span, 0.0), 1.0)
     return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
+
+
+def contrast_floor(contrast: Floats, inside: Floats, bounds: tuple[float, float], n_items: float) -> float:
+    """The same of  contrast . rates.
+
+    A mean with classes between its bounds is known better than a share of items at either end: it varies as items of
+    its classes do, and by what those without any item could still move it (the rule of three).
+    """
+    center = float(contrast @ inside)
+    whole = edge_floor(center, bounds, n_items)
+    if not ((contrast > bounds[0]) & (contrast < bounds[1])).any():
+        return whole
+    n, apart = max(n_items, 1.0), contrast - center
+    empty = np.abs(apart[inside * n < EDGE_ITEMS])
+    return min(whole, math.hypot(math.sqrt(float(inside @ apart**2) / n), _OPEN_ITEMS / n * empty.max(initial=0.0)))
 
 
 def interval_kind(

@@ -35,9 +35,13 @@ GOLD_NAMES = (
     "gold_label",
     "gold_answer",
     "gold_standard",
+    "goldstandard",
     "ground_truth",
     "groundtruth",
     "truth",
+    "true_label",
+    "y_true",
+    "correct_label",
     "target",
     "reference",
 )
