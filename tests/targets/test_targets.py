@@ -565,6 +565,7 @@ FLAG = {"flag": "flagged"}
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_moderation_says_which_part_lacks_gold() -> None:
     """'The round has gold for no item of the class' would be wrong, and gold would be added where there is enough."""
     rng = np.random.default_rng(1)
