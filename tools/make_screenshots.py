@@ -34,7 +34,7 @@ FRAME = "<!doctype html><meta charset='utf-8'><body style='font: 14px sans-serif
 def reports(folder: Path) -> dict[str, str]:
     """A report on a rate and one on a difference, as addresses."""
     current, history = (hero.read_round(EXAMPLE / name) for name in ("current", "history"))
-    rate = hero.estimate_rate(current, history, covariates=["judge"])
+    rate = hero.estimate_rate(current, history)
     moved = hero.estimate_difference(current, history, history, cluster="item")
     made = {"rate": (rate, "How many assets are defective?"), "difference": (moved, "Is the new version better?")}
     return {name: one.report(folder / f"{name}.html", title=title).as_uri() for name, (one, title) in made.items()}

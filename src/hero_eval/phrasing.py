@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 UNKNOWN = "–"
 TIES_APART = ", ties apart"
+_QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_SIDES = re.compile(rf"win rate of {_QUOTED} over {_QUOTED}")
+"""The two names in what a win rate is of."""
 SHORTER = "What would shorten the interval:"
 TO_DO = "What to do:"
 WIDTH = 80
@@ -149,10 +153,12 @@ def _verdict_on_half(estimate: Estimate) -> str:
     low, high = estimate.interval()
     if estimate.doubts:
         return "Which of the two is better is undecided."
+    sides = _SIDES.match(estimate.what)
+    first, second = (sides[1], sides[2]) if sides is not None else ("The first", "the second")
     if low > 0.5:
-        return "The first wins more often than the second."
+        return f"{first} wins more often than {second}."
     if high < 0.5:
-        return "The second wins more often than the first."
+        return f"{first} wins less often than {second}."
     return "At this level the data cannot tell which of the two is better."
 
 

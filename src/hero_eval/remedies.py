@@ -70,10 +70,10 @@ ERRORS: Mapping[str, str] = {
     "E234": "Drop these votes, or correct the names of the models.",
     "E235": "Choose a model that has votes.",
     "E301": "Add a past round in which some of these labelers took part.",
-    "E302": "Have an expert answer a random sample of a past round.",
+    "E302": "Have an expert answer a random part of a past round.",
     "E303": "Get some labels for the current round.",
-    "E304": "Have an expert answer a random sample of another past round.",
-    "E305": "Have an expert answer a random sample of the current round.",
+    "E304": "Have an expert answer a random part of another past round.",
+    "E305": "Have an expert answer a random part of the current round.",
     "E306": "Merge classes that you do not need to tell apart, or choose another method.",
     "E401": "Check `--store`, or make a store: `hero init`.",
     "E402": "Update hero-eval.",
@@ -228,3 +228,8 @@ FINDINGS: Mapping[str, str] = {
     "F808": "Nothing, unless it matters; then give the column another name.",
     "F809": "Correct the items and models of this gold, and add it again.",
 }
+
+
+def of_error(code: str) -> str:
+    """What to do about an error, as plain text."""
+    return ERRORS.get(code, "").replace("`", "")

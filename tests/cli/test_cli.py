@@ -295,7 +295,7 @@ def test_demo_explains_the_example(tmp_path: Path) -> None:
     """The first thing that a visitor runs would say something else than the library."""
     place = Path(hero.__file__).parent / "examples" / "defect"
     rounds = [hero.read_round(place / name) for name in ("current", "history")]
-    expected = hero.estimate_rate(*rounds, covariates=["judge"])
+    expected = hero.estimate_rate(*rounds)
     vote = hero.estimate_rate(*rounds, method="majority_vote")
     told = ask("demo", "--output", str(tmp_path / "demo"))
     flat = " ".join(told.split())

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
-from asking import ask, refused, runner, start
+from asking import ask, refused, runner, start, strict
 from rich.cells import cell_len
 
 from hero_eval.cli.habits import spread
@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mine = wide(7)
     mine.to_csv(place / "mine.csv", index=False)
     mine.to_json(place / "mine.jsonl", orient="records", lines=True)
+    mine.rename(columns={"expert": "Goldstandard"}).to_csv(place / "german.csv", index=False)
     mine.rename(columns={"expert": "truth"}).to_csv(place / "my file.csv", index=False)
     two = {f"{of}_{who}": mine[who] for of in ("helpful", "safe") for who in ("gpt", "claude", "expert")}
     pd.DataFrame({"id": mine["id"], **two}).to_csv(place / "criteria.csv", index=False)
@@ -53,6 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 HABITS: dict[str, tuple[int, list[str]]] = {
     "hero estimate mine.csv": (0, ["labelers gpt, claude, ann", "gold in expert", "in current"]),
     "hero estimate mine.jsonl -q": (0, ["95% sure"]),
+    "hero check 'my file.csv' -q": (0, ["23 gold"]),
+    "hero check german.csv -q": (0, ["23 gold"]),
     "hero check mine.csv": (0, ["270 labels by 3 labelers, 23 gold", "F122"]),
     "hero compare mine.csv -q": (0, ["majority_vote", "hero3"]),
     "hero estimate mine.csv --labelers gpt,ann": (0, ["labelers gpt, ann (as named)"]),
@@ -74,6 +77,7 @@ HABITS: dict[str, tuple[int, list[str]]] = {
     "hero estimate mine.csv --history rounds --shrinkage 3 -q --method hero1": (0, ["95% sure"]),
     "hero estimate mine.csv --history rounds --shrinkage -1": (2, ["E201 --shrinkage"]),
     "hero moderation mine.csv --flag flagged --by lang": (0, ["by lang", "recall"]),
+    "hero moderation mine.csv --flag flagged --by lang -q": (0, ["prevalence", "precision", "recall"]),
     "hero moderation mine.csv --flag flagged --gate-on recall --fail-below 0.999": (4, ["gate", "recall"]),
     "hero moderation mine.csv --flag flagged --gate-on luck": (2, ["E201 --gate-on", "precision"]),
     "hero report mine.csv --fail-below 0.99 --output out.md": (4, ["gate"]),
@@ -102,7 +106,10 @@ def test_a_habit(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         ("moderation mine.csv", "needs --flag (The yes/no column"),
         ("estimate a.csv b.csv", "does not know what to do with b.csv. Past rounds are named by --history"),
-        ("estimate a.csv --fail-above 40%", "--fail-above"),
+        ("estimate a.csv --fail-above 40%", "--fail-above is '40%', which is not a number. Write 0.4."),
+        ("estimate a.csv --level 0,9", "Write 0.9."),
+        ("estimate a.csv --looks 2.5", "--looks is '2.5', which is not a whole number."),
+        ("--historie x", "no such option: --historie"),
         ("estimate a.csv -z", "-z"),
         ("estimat a.csv", "Did you mean 'estimate'?"),
     ],
@@ -113,6 +120,30 @@ def test_a_wrong_call_is_told_like_any_problem(call: str, words: str) -> None:
     assert said.startswith("E201 ")
     assert words in " ".join(said.split())
     assert "--help" in said
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "status"),
+    [
+        ("arena votes.csv", "E101", 2),
+        ("rank a b", "E101", 2),
+        ("estimate a.csv --fail-above 40%", "E201", 2),
+        ("estimate a.csv --historie b", "E201", 2),
+        ("plan --items 500 --labelers 5", "E221", 2),
+        ("watch --store nowhere", "E401", 2),
+        ("store check --store nowhere", "E401", 2),
+    ],
+)
+def test_with_json_a_refusal_is_json_too(call: str, code: str, status: int, tmp_path: Path, monkeypatch: Any) -> None:
+    """A program that asked for JSON would have to parse sentences on stderr to learn why there is no answer."""
+    monkeypatch.chdir(tmp_path)
+    ran = runner.invoke(app, [*call.split(), "--json"], catch_exceptions=False)
+    told = strict(ran.stdout)
+    assert (ran.exit_code, told["exit_code"], told["schema_version"]) == (status, status, 1)
+    assert told["problems"][0]["code"] == code
+    for one in told["problems"]:
+        assert one["action"]
+        assert one["message"].split()[0] in ran.stderr  # people still read it there
 
 
 def test_flags_take_no_value_in_help() -> None:

@@ -12,10 +12,12 @@ from scipy import optimize, stats
 
 import hero_eval as hero
 from hero_eval.estimation.curves import EdgeCurve, Flat, Mirrored, Normal, ProfileCurve, Resampled, resampled
+from hero_eval.estimation.intervals import contrast_floor, edge_floor
 from hero_eval.model.em import EMOptions
 from hero_eval.model.history import fit_anchored
 from hero_eval.model.joint import Fixed, Joint, fit_joint, profile, stack
 from hero_eval.model.patterns import patterns_of_matrix
+from hero_eval.model.rates import edge_point
 from hero_eval.model.threads import thread_count
 from hero_eval.studies.coverage import best_constant_score, coverage_cells, outcomes
 from hero_eval.studies.designs import draw
@@ -66,6 +68,19 @@ def test_a_resampled_curve_without_bias_is_the_plain_percentile() -> None:
     assert curve.below(0.3) == pytest.approx(0.3, abs=2e-3)
     skewed = resampled(np.random.default_rng(1).gamma(2.0, size=4000), 2.0, 0.3)
     assert skewed.quantile(0.2) < skewed.quantile(0.6)
+
+
+def test_a_mean_is_no_less_sure_than_its_classes_allow() -> None:
+    """80 golds of which none has the lowest of ten grades left the mean as open as if all had the lowest or highest."""
+    grades, shares = np.arange(1.0, 11.0), np.array([0.0, 4, 8, 12, 17, 21, 16, 12, 7, 3]) / 100
+    floor = contrast_floor(grades, edge_point(shares, 80), (1.0, 10.0), 80)
+    spread = np.sqrt(shares @ (grades - shares @ grades) ** 2 / 80)
+    assert spread < floor < 1.25 * spread
+    alike = np.where(grades == 3, 1.0, 0.0)  # 3.7 of 80 may still be 10s
+    assert 1.96 * contrast_floor(grades, edge_point(alike, 80), (1.0, 10.0), 80) > 7.0 * (1 - 0.025 ** (1 / 80))
+    rate = np.where(grades == 1, 1.0, 0.0)
+    inside = edge_point(shares, 80)
+    assert contrast_floor(rate, inside, (0.0, 1.0), 80) == edge_floor(inside[0], (0.0, 1.0), 80)
 
 
 def test_nothing_known_is_the_whole_range() -> None:

@@ -282,6 +282,31 @@ def test_the_integrated_fit_rests_where_its_gradient_is_nil() -> None:
 
 
 @pytest.mark.slow
+def test_many_labelers_of_little_gold_come_to_rest() -> None:
+    """Spreads of hundreds of labelers are learned slowly: 200 steps, minutes for a million votes, did not do."""
+    rng, told = np.random.default_rng(8), []
+    votes, past = (crowd_votes(rng, n, gold) for n, gold in ((6000, False), (600, True)))
+    board = hero.rank_votes(votes, past, progress=lambda steps, _: told.append(steps))
+    assert board.converged
+    assert max(told) < 120
+
+
+def crowd_votes(rng: np.random.Generator, n: int, gold: bool) -> pa.Table:
+    """Votes by 300 labelers of all kinds on 8 models."""
+    strengths, skill = np.linspace(-0.7, 0.7, 8), np.linspace(0.4, 2.5, 300)
+    a, who = rng.integers(0, 8, n), rng.integers(0, 300, n)
+    b = (a + rng.integers(1, 8, n)) % 8
+    true = rng.random(n) < 1 / (1 + np.exp(strengths[b] - strengths[a]))
+    said = np.where(rng.random(n) < 1 / (1 + np.exp(-skill[who])), true, ~true)
+    texts = {"model_a": a, "model_b": b, "labeler": who}
+    table = {name: [f"{name[0]}{code}" for code in codes] for name, codes in texts.items()}
+    table |= {"label": np.where(said, "A", "B").tolist()} | (
+        {"gold": np.where(true, "A", "B").tolist()} if gold else {}
+    )
+    return pa.table({"item": [f"i{k}" for k in range(n)], **table})
+
+
+@pytest.mark.slow
 @pytest.mark.numbers
 @pytest.mark.parametrize(("name", "clustered"), [("half", False), ("davidson", True)])
 def test_votes_in_parts_say_what_they_say_at_once(name: str, clustered: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,7 @@ def test_bad_plans(rounds: Any) -> None:
     current, past, _, _ = rounds
     for options, message in (
         ({"width": -1}, "E201 width is -1"),
+        ({"width": 5}, "E201 width is 5, but that of the rate of .* is at most 1. Did you mean 0.05"),
         ({"budget": 5}, "E221 a budget needs prices"),
         ({"items": 5}, "E204 items, labelers and detect"),
         ({"width": 0.1, "costs": {"golds": 3}}, "E201 costs name golds"),
@@ -177,6 +178,7 @@ def test_bad_plans(rounds: Any) -> None:
             "labelers tell nothing",
         ),
         ({"items": 0, "labelers": 3, "gold": 1}, "E201 items is 0"),
+        ({"items": 9, "labelers": 3, "gold": 1, "detect": 3}, "E201 detect is 3, .* Did you mean 0.03"),
         ({"items": 5, "labelers": 3, "power": 1.0}, "E201 power is 1.0"),
     ):
         with pytest.raises(InputError, match=message):

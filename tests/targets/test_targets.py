@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from make_rounds import (
     CARRIED,
@@ -41,6 +43,7 @@ from scipy.special import expit
 import hero_eval as hero
 from hero_eval.estimate import Estimate
 from hero_eval.model import rates as score
+from hero_eval.phrasing import _verdict_on_half
 from hero_eval.round import Round
 
 
@@ -521,6 +524,13 @@ def test_usual_names_are_known(names: list[str]) -> None:
     assert named.value == pytest.approx(plain.value, abs=1e-6)
 
 
+@pytest.mark.parametrize(("ends", "more"), [((0.6, 0.7), "more"), ((0.2, 0.4), "less")])
+def test_the_winner_is_named(ends: tuple[float, float], more: str) -> None:
+    """'The first wins' would leave it to the reader to find out who was first."""
+    won = SimpleNamespace(what=f"win rate of {'a over b'!r} over {'c'!r}, ties half", doubts=(), interval=lambda: ends)
+    assert _verdict_on_half(won) == f"'a over b' wins {more} often than 'c'."
+
+
 def test_names_can_be_given() -> None:
     """Side-by-side studies with model names as classes could not be answered."""
     made = duel(5)
@@ -555,6 +565,21 @@ FLAG = {"flag": "flagged"}
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_moderation_says_which_part_lacks_gold() -> None:
+    """'The round has gold for no item of the class' would be wrong, and gold would be added where there is enough."""
+    rng = np.random.default_rng(1)
+    truth = (rng.random(120) < 0.3).astype(int)
+    said = {f"j{k}": np.where(rng.random(120) < 0.85, truth, 1 - truth) for k in range(3)}
+    flagged = np.where(rng.random(120) < 0.95, truth, 1 - truth)
+    gold = [int(of) if k % 3 == 0 else None for k, of in enumerate(truth)]
+    table = pd.DataFrame({"item": range(120), **said, "flagged": flagged, "gold": gold})
+    found = hero.estimate_moderation(Round(table), flag="flagged")
+    scarce = next(one for one in found.precision.findings if one.code == "F309")
+    assert "the part of the current round with flagged 0 has gold for no item of class '1'" in scarce.fact
+    assert "Add gold to the part of the current round with flagged 0" in scarce.action
+
+
 def test_moderation_figures_hang_together() -> None:
     """Precision, recall, prevalence and F1 of one table would contradict each other."""
     for seed in range(5):

@@ -14,9 +14,10 @@ from hero_eval.cli import checking, markdown, views
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.habits import how_much
 from hero_eval.cli.inputs import Data, Rounds, read_rounds
+from hero_eval.cli.json_output import show_json
 from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.progress import Activity, activity, bar
-from hero_eval.cli.render import show, show_json
+from hero_eval.cli.render import show
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import InputError, Problem, unsupported, wrong
 from hero_eval.gates import Gate

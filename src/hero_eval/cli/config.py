@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hero_eval.cli.exit_codes import ExitCodeGroup, with_exit_codes
+from hero_eval.cli.exit_codes import ExitCodeGroup, wants_json, with_exit_codes
 from hero_eval.cli.habits import spread, without_slips
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.name_lists import joined
@@ -37,7 +37,7 @@ class ConfiguredGroup(ExitCodeGroup):
         return name, command, rest if command is None else without_slips(command, spread(command, rest))
 
     def invoke(self, ctx: Any) -> Any:
-        with with_exit_codes():
+        with with_exit_codes(as_json=wants_json(ctx)):
             if ctx.default_map is None:
                 ctx.default_map = defaults_for(self.commands)
         return super().invoke(ctx)

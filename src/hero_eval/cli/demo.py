@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from hero_eval.round import Round
     from hero_eval.targets.comparison import Comparison
 
-COVARIATES = ["judge"]
 NEXT = "Next: hero check FOLDER, then hero estimate CURRENT --history PAST"
 
 
@@ -38,8 +37,6 @@ class Example:
     reliability: Reliability
     methods: Comparison
     answer: Estimate
-    plain: Estimate
-    """The same without the covariate."""
 
 
 def demo(output: Path | None) -> None:
@@ -79,16 +76,15 @@ def _make_folder(output: Path) -> None:
 def _run() -> Example:
     place = Path(str(files("hero_eval").joinpath("examples", "defect")))
     about = json.loads((place / "about.json").read_text(encoding="utf-8"))
-    current = hero.read_round(place / "current", covariates=COVARIATES)
-    history = hero.read_round(place / "history", covariates=COVARIATES)
+    current = hero.read_round(place / "current")
+    history = hero.read_round(place / "history")
     return Example(
         about=about,
         current=current,
         history=history,
         reliability=hero.fit_reliability(history),
-        methods=hero.compare_methods(current, history, covariates=COVARIATES),
-        answer=hero.estimate_rate(current, history, covariates=COVARIATES),
-        plain=hero.estimate_rate(current, history),
+        methods=hero.compare_methods(current, history),
+        answer=hero.estimate_rate(current, history),
     )
 
 
@@ -108,7 +104,6 @@ def _page(example: Example) -> Page:
         Heading("4. What it means"),
         Line(_meaning(example), strong=True),
         Line(f"The truth is {100 * truth:.0f} of 100."),
-        Line(_sharpened(example)),
     ]
 
 
@@ -118,16 +113,6 @@ def _story(example: Example) -> str:
         f"A team makes 3D assets from {now.n_items} prompts. Its older version was labeled by {len(past.labelers)} "
         f"vendors and an expert checked {past.n_gold} assets (history); the new version has only the labels of "
         f"{len(now.labelers)} vendors (current). What share of it is defective?"
-    )
-
-
-def _sharpened(example: Example) -> str:
-    """What the covariate did, for whoever meets the other number elsewhere."""
-    low, high = example.plain.interval()
-    return (
-        f"The estimate uses the covariate {', '.join(COVARIATES)}, an LLM judge's score of every asset. Without it the "
-        f"rate is {example.plain.value:.4f}, {phrasing.percent(example.plain.level)} interval {low:.4f} to {high:.4f}: "
-        "the same question, and less is known."
     )
 
 

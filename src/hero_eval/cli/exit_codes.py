@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from hero_eval.cli import json_output
 from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
 from hero_eval.cli.wrong_calls import WrongCall, is_wrong_call, told
 from hero_eval.errors import HeroError, wrong
@@ -27,17 +28,22 @@ READER_GONE = 141
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+_JSON = "hero_eval.json"
+
+
 class ExitCodeGroup(TyperGroup):
     """All commands, run under `with_exit_codes`."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        own = args[: args.index("--")] if "--" in args else args
+        json_output.begin()
+        ctx.meta[_JSON] = "--json" in own  # before the call is understood: a call that is not is refused in JSON, too
+        with with_exit_codes(as_json=wants_json(ctx)), _told_calls():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
-        with with_exit_codes():
-            try:
-                return super().invoke(ctx)
-            except WrongCall as error:
-                if not is_wrong_call(error):
-                    raise
-                raise told(error) from None
+        with with_exit_codes(as_json=wants_json(ctx)), _told_calls():
+            return super().invoke(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
@@ -58,8 +64,27 @@ def _without_types(parameters: list[Any]) -> list[Any]:
 
 
 @contextmanager
-def with_exit_codes() -> Iterator[None]:
-    """Turn what may be expected to go wrong into a message and an exit code; let bugs through."""
+def _told_calls() -> Iterator[None]:
+    """What the parser refuses, as a problem with a code."""
+    try:
+        yield
+    except WrongCall as error:
+        if not is_wrong_call(error):
+            raise
+        raise told(error) from None
+
+
+def wants_json(ctx: Any) -> bool:
+    """Whether the call asks for a JSON document."""
+    return bool(ctx.meta.get(_JSON))
+
+
+@contextmanager
+def with_exit_codes(*, as_json: bool = False) -> Iterator[None]:
+    """Turn what may be expected to go wrong into a message and an exit code; let bugs through.
+
+    `as_json`: the refusal is the document on stdout, too; people read it on stderr as ever.
+    """
     try:
         try:
             yield
@@ -67,6 +92,9 @@ def with_exit_codes() -> Iterator[None]:
             sys.stdout.flush()
     except HeroError as error:
         report(error)
+        if as_json:
+            with suppress(OSError):  # what cannot be said does not change how the command ends
+                json_output.show_refusal(error)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
         say(MESSAGE)

@@ -11,8 +11,9 @@ from hero_eval.cli import gold_views
 from hero_eval.cli.actions import check_output
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
+from hero_eval.cli.json_output import show_json
 from hero_eval.cli.progress import activity
-from hero_eval.cli.render import show, show_json
+from hero_eval.cli.render import show
 from hero_eval.errors import wrong
 from hero_eval.name_lists import mapping, names, split
 

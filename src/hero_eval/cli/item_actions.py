@@ -10,8 +10,9 @@ from hero_eval.cli import item_views
 from hero_eval.cli.actions import check_output, options_of
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Rounds, read_rounds
+from hero_eval.cli.json_output import show_json
 from hero_eval.cli.progress import activity, bar
-from hero_eval.cli.render import show, show_json
+from hero_eval.cli.render import show
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import SupportError, wrong
 from hero_eval.estimate import Source

@@ -39,7 +39,7 @@ app = typer.Typer(
         "Examples:\n"
         "  hero demo\n"
         "  hero check rounds/may --history rounds/april\n"
-        "  hero estimate rounds/may --history rounds/april --covariates judge\n\n"
+        "  hero estimate rounds/may --history rounds/april\n\n"
         "Exit codes: 0 done, 2 the input or the call is wrong,\n"
         "3 the data cannot support the answer, 4 a gate is closed."
     ),

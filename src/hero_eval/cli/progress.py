@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from hero_eval.cli.habits import how_much
@@ -24,14 +25,15 @@ class Activity:
     def __init__(self, status: Status | None = None) -> None:
         self._status = status
         self._doing = ""
+        self._since = monotonic()
 
     def say(self, doing: str) -> None:
         self._doing = doing
         self._show(doing)
 
-    def step(self, steps: int, change: float) -> None:
-        """EM took another step."""
-        self._show(f"{self._doing}: EM step {steps}, change {change:.0e}")
+    def step(self, steps: int, _change: float) -> None:
+        """A fit took another step. How much it still changes says nothing to whoever waits; that it goes on does."""
+        self._show(f"{self._doing}: step {steps:,}, {monotonic() - self._since:.0f} s so far")
 
     def compiling(self) -> None:
         """Something is compiled that will be on disk the next time."""

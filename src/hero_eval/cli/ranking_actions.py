@@ -13,10 +13,11 @@ from hero_eval.cli import ranking_views
 from hero_eval.cli.actions import options_of
 from hero_eval.cli.blocks import Line, Page, remarks
 from hero_eval.cli.inputs import Data, read_rounds
+from hero_eval.cli.json_output import show_json
 from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import activity
-from hero_eval.cli.render import show, show_json
+from hero_eval.cli.render import show
 from hero_eval.errors import wrong
 from hero_eval.name_lists import MAPPED, chosen_values, mapping, names, split
 

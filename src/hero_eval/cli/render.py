@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -12,7 +11,6 @@ from rich.text import Text
 
 from hero_eval.cli.blocks import Block, Facts, Heading, Line, Page, Remarks, Table
 from hero_eval.cli.habits import how_much
-from hero_eval.documents import json_text
 from hero_eval.findings import Finding, importance
 from hero_eval.phrasing import TO_DO, count, printable
 
@@ -64,12 +62,6 @@ def show(page: Page) -> None:
         _show_block(screen, block)
 
 
-def show_json(document: Mapping[str, Any]) -> None:
-    """Write one strict JSON document to stdout and nothing else."""
-    utf = (sys.stdout.encoding or "").lower().startswith("utf")
-    sys.stdout.write(json_text(document, ascii_only=not utf) + "\n")
-
-
 def _show_block(screen: Screen, block: Block) -> None:
     match block:
         case Heading(text):
@@ -96,8 +88,10 @@ def _the_answer(page: Page) -> Page:
     """What is left of a page where only the answer is wanted; warnings are still named."""
     strong = [
         block
-        for block in page
-        if isinstance(block, Table) or (isinstance(block, Line) and (block.strong or block.whole))
+        for block, after in zip(page, [*page[1:], None], strict=True)
+        if isinstance(block, Table)
+        or (isinstance(block, Heading) and isinstance(after, Table))
+        or (isinstance(block, Line) and (block.strong or block.whole))
     ]
     codes = [
         finding.code

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import store_views
+from hero_eval.cli.json_output import show_json
 from hero_eval.cli.progress import activity
-from hero_eval.cli.render import show, show_json
+from hero_eval.cli.render import show
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import wrong
 from hero_eval.name_lists import mapping, split

@@ -10,8 +10,9 @@ import hero_eval as hero
 from hero_eval.cli import views
 from hero_eval.cli.blocks import Line, Page, remarks
 from hero_eval.cli.inputs import Data
+from hero_eval.cli.json_output import show_json
 from hero_eval.cli.progress import activity
-from hero_eval.cli.render import show, show_json
+from hero_eval.cli.render import show
 from hero_eval.errors import unsupported, wrong
 from hero_eval.findings import name_some
 from hero_eval.name_lists import names, split

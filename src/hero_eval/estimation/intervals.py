@@ -26,6 +26,7 @@ from hero_eval.model.em import EMOptions, EMReport, gold_counts
 from hero_eval.model.hero3.drift import drift_steps
 from hero_eval.model.joint import Both, Joint, fit_joint, profile, stack
 from hero_eval.model.patterns import Floats
+from hero_eval.model.rates import EDGE_ITEMS
 
 SAFE_GOLD = 10
 SAFE_OWN = 3  # golds of each class for an interval that rests on gold alone
@@ -35,6 +36,8 @@ three labelers who err together and 30 golds, hero3's intervals held the truth i
 SAFE_CLUSTERS = 20
 MOST_PROFILES = 7
 """Classes that each have a profile: those of twenty took a minute."""
+_OPEN_ITEMS = -math.log(0.025) / special.ndtri(0.975)
+"""Items of a class of which n items show none, at most: 3.7 by 97.5%, as a standard deviation of a normal curve."""
 _DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
 
@@ -44,6 +47,21 @@ def edge_floor(center: float, bounds: tuple[float, float], n_items: float) -> fl
     span = bounds[1] - bounds[0]
     share = min(max((center - bounds[0]) / span, 0.0), 1.0)
     return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
+
+
+def contrast_floor(contrast: Floats, inside: Floats, bounds: tuple[float, float], n_items: float) -> float:
+    """The same of  contrast . rates.
+
+    A mean with classes between its bounds is known better than a share of items at either end: it varies as items of
+    its classes do, and by what those without any item could still move it (the rule of three).
+    """
+    center = float(contrast @ inside)
+    whole = edge_floor(center, bounds, n_items)
+    if not ((contrast > bounds[0]) & (contrast < bounds[1])).any():
+        return whole
+    n, apart = max(n_items, 1.0), contrast - center
+    empty = np.abs(apart[inside * n < EDGE_ITEMS])
+    return min(whole, math.hypot(math.sqrt(float(inside @ apart**2) / n), _OPEN_ITEMS / n * empty.max(initial=0.0)))
 
 
 def interval_kind(
@@ -108,11 +126,7 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
 def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     """Why the normal approximation may fail here, each with what would mend it."""
     reasons: dict[str, str] = {}
-    learned = [
-        (here.own, "a part of the current round" if here.siblings else "the current round")
-        for here in question.currents
-        if here.own is not None
-    ]
+    learned = [(here.own, _place_of(question, here)) for here in question.currents if here.own is not None]
     if question.reliability is not None and question.method.uses_history and not question.method.by_design:
         learned = [(question.reliability, "history")]
     for one, where in learned:
@@ -137,6 +151,17 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     if any(fit.on_edge for fit in fits):
         reasons["the estimate is at the edge"] = "Have an expert answer some items of the current round."
     return reasons
+
+
+def _place_of(question: Question, here: Current) -> str:
+    """What a current round is called where gold is to be added: one of several by its name, parts of one by what parts
+    them."""
+    if len(question.currents) == 1:
+        return "the current round"
+    if len({one.round.name for one in question.currents}) > 1 or not question.options.not_covariates:
+        return f"round {here.round.name!r}"
+    column = question.options.not_covariates[0]
+    return f"the part of the current round with {column} {here.round.words(column)[0]}"
 
 
 def bounds_unseen(fits: Sequence[Fit]) -> bool:

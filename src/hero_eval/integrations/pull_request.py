@@ -70,6 +70,8 @@ def _row(estimate: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str]) -> None:
     told, words = (Path(name).read_text(encoding="utf-8") for name in arguments)
     document = json.loads(told) if told.strip() else None
+    if document is not None and "problems" in document:  # a refusal, whose words are given
+        document = None
     sys.stdout.write(summary(document, words))
     if "GITHUB_OUTPUT" in os.environ:
         with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as out:

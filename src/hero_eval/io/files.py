@@ -8,6 +8,7 @@ import gzip
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -253,7 +254,7 @@ def rows_of(path: Path) -> int:
 
 
 def _named_once(file: Path, header: list[str]) -> list[str]:
-    twice = sorted({name for name in header if name and header.count(name) > 1})
+    twice = sorted(name for name, times in Counter(header).items() if name and times > 1)
     if twice:
         raise wrong("E103", f"{file} has more than one column called {twice[0]!r}. Rename or drop all but one.")
     return header

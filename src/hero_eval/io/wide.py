@@ -35,9 +35,13 @@ GOLD_NAMES = (
     "gold_label",
     "gold_answer",
     "gold_standard",
+    "goldstandard",
     "ground_truth",
     "groundtruth",
     "truth",
+    "true_label",
+    "y_true",
+    "correct_label",
     "target",
     "reference",
 )
@@ -151,7 +155,8 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
     if not chosen:
         return None
     _refuse_label_column(name, header, gold, asked)
-    others = tuple(one for one in header if one not in (item, gold, *experts, *chosen) and not asked.excludes(one))
+    used = {item, gold, *experts, *chosen}
+    others = tuple(one for one in header if one not in used and not asked.excludes(one))
     if asked.labelers is None and "item" not in asked.columns and len(chosen) == 1 and gold is not None:
         refuse_long(name, table, chosen[0], gold, others)
     labelers = {one: one for one in chosen}
@@ -161,8 +166,9 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
 def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) -> list[str]:
     """The columns that the caller named; E131 for those that are not there."""
     wanted = asked.labelers or ()
-    absent = [one for one in wanted if one not in free]
-    there = [one for one in wanted if one in free]
+    known = set(free)
+    absent = [one for one in wanted if one not in known]
+    there = [one for one in wanted if one in known]
     if absent and not (asked.lenient and there):
         raise wrong(
             "E131",
@@ -277,7 +283,8 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
     looks = {one: look for one, look in looks.items() if look.values and not look.many}
     familiar = [one for one in looks if one in asked.known]
     if familiar:
-        rest = [one for one in free if one not in familiar]
+        met = set(familiar)
+        rest = [one for one in free if one not in met]
         more, _ = _recognized(name, table, rest, gold, replace(asked, known=())) if gold is not None else ([], "")
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
@@ -302,7 +309,8 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
 
 
 def _in_order(header: Sequence[str], *groups: Collection[str]) -> list[str]:
-    return [one for one in header if any(one in group for group in groups)]
+    wanted = {one for group in groups for one in group}
+    return [one for one in header if one in wanted]
 
 
 def _fitting(looks: Mapping[str, _Look], truth: _Look) -> list[str]:

@@ -22,7 +22,7 @@ from hero_eval.model.history import Progress
 from hero_eval.model.width_forecast import More
 from hero_eval.read import RoundLike
 from hero_eval.round import Round
-from hero_eval.targets.plan_design import Planned, Wanted, plan_design
+from hero_eval.targets.plan_design import Planned, Wanted, plan_design, refuse_beyond
 from hero_eval.targets.plan_prices import Mixer, Prices, Purchase, in_words, ways_in_words
 from hero_eval.targets.plan_result import Plan, Route
 
@@ -136,6 +136,7 @@ def plan(
         raise wrong("E204", "items, labelers and detect are of a round that is only planned: leave out the current one")
     history, current = as_history(history, current), as_round(current)
     outcome, what = outcome_of(current, history, level, positive, scores, progress)
+    refuse_beyond("width", width, outcome.bounds[1] - outcome.bounds[0], f"that of the {what}")
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     return _planned(outcome, what, prices, width, budget, current.frame_kind)
 

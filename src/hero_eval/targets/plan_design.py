@@ -71,10 +71,19 @@ class Wanted:
     costs: Mapping[str, float] = field(default_factory=dict)
 
 
+def refuse_beyond(name: str, asked: float | None, most: float, what: str) -> None:
+    """E201 for a width or a difference that is always, or never, there: 5 for a rate, by somebody who means 5%."""
+    if asked is not None and asked > most:
+        percent = f" Did you mean {asked / 100:g}?" if most == 1.0 and asked <= 100.0 else ""
+        raise wrong("E201", f"{name} is {asked:g}, but {what} is at most {most:g}.{percent}")
+
+
 def plan_design(planned: Planned, wanted: Wanted, level: float) -> Plan:
     """The plan of a design: its width, or its power, and what would reach those asked for."""
     design, width, detect = planned.design(), wanted.width, wanted.detect
     n_models = 1 if detect is None else 2
+    refuse_beyond("width", width, 1.0, "that of a rate")
+    refuse_beyond("detect", detect, 1.0, "a difference of rates")
     if not (design.past_gold or design.own_gold) or not math.isfinite(rate_variance(design, n_models)):
         raise wrong("E221", "without gold nothing says how labelers answer: plan some (gold=50, command: --gold 50)")
     outcome = DesignOutcome(design, level, n_models)

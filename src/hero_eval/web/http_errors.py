@@ -91,7 +91,7 @@ def without_paths(message: str) -> str:
 def problem_document(one: Problem) -> dict[str, str]:
     # what the page itself says names addresses of the page, not of the disk
     message = one.message if one.code.startswith("E5") else without_paths(one.message)
-    return {"code": one.code, "message": message, "remedy": remedies.ERRORS.get(one.code, "").replace("`", "")}
+    return {"code": one.code, "message": message, "remedy": remedies.of_error(one.code)}
 
 
 def error_document(problems: Sequence[Problem]) -> dict[str, Any]:
