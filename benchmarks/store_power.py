@@ -200,7 +200,7 @@ def build(path: Path, rounds: int) -> None:
 
 
 def play(base: Path, folder: Path, name: str, step: int, rng: random.Random) -> dict[str, Any]:
-    """Every loss of power during one change, or every `step`th."""
+    """Every loss of power during one change; or every `step`th, in two of the ways in turn, and the last in all."""
     after, copy = folder / "after", folder / "copy"
     shutil.copytree(base, after)
     before = state(base)
@@ -213,7 +213,7 @@ def play(base: Path, folder: Path, name: str, step: int, rng: random.Random) -> 
             drive.play(ops[number - 1])
         if number % step and number != len(ops):
             continue
-        for way in WAYS:
+        for way in WAYS if step == 1 or number == len(ops) else WAYS[number // step % 2 :: 2]:
             shutil.copytree(base, copy)
             try:
                 drive.left(way, rng)(copy)

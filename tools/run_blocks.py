@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL_SIGNS = re.compile(r"[|<>;&$`]")
+INTO_FILE = re.compile(r"(hero [^|<>;&$`]+) > ([\w.-]+)")
 
 
 class BlockError(Exception):
@@ -140,7 +141,11 @@ def _commands(body: str) -> Iterator[tuple[str, str]]:
 
 def run_command(command: str, session: Session) -> str:
     if command.startswith("hero ") and not SHELL_SIGNS.search(command):
-        return _run_hero(shlex.split(command)[1:], session)
+        return "".join(_run_hero(command, session))
+    if found := INTO_FILE.fullmatch(command):
+        printed, told = _run_hero(found[1], session)
+        Path(found[2]).write_text(printed, encoding="utf-8")
+        return told
     path = f"{session.tools}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "error"}
     done = subprocess.run(
@@ -155,10 +160,11 @@ def run_command(command: str, session: Session) -> str:
     return done.stdout
 
 
-def _run_hero(arguments: list[str], session: Session) -> str:
-    """The command in this process, which spares the time to start one."""
+def _run_hero(command: str, session: Session) -> tuple[str, str]:
+    """What the command prints, and what it says beside it, in this process, which spares the time to start one."""
     from hero_eval.cli.main import app
 
+    arguments = shlex.split(command.replace("\\\n", " "))[1:]
     terminal, out = Terminal(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(terminal):
         try:
@@ -166,7 +172,7 @@ def _run_hero(arguments: list[str], session: Session) -> str:
             session.exit_code = 0
         except SystemExit as end:
             session.exit_code = end.code if isinstance(end.code, int) else 1
-    return out.getvalue() + terminal.getvalue()
+    return out.getvalue(), terminal.getvalue()
 
 
 def main() -> None:

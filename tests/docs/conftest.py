@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fits_once import fits_once  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

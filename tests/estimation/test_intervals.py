@@ -334,18 +334,22 @@ class TestGroups:
 
     @pytest.mark.simulation
     def test_all_intervals_hold_together(self) -> None:
-        """With ten groups one interval in two would miss, though 95% was promised for all."""
+        """With ten groups one interval in two would miss, though 95% was promised for all.
+
+        By a method that takes little time: the level of each interval is the same for all of them.
+        """
         together = []
-        for seed in range(20):
+        for seed in range(60):
             pair = draw_pair(seed + 100, replace(GOOD, n_current=400))
             truth = np.repeat(GOOD.true_rate(), 4)
             groups = (np.arange(len(pair.drawn.current_labels)) % 4).astype(str)
             current = round_of(pair.drawn.current_labels, columns={"part": groups}, prefix="c")
-            family = hero.estimate_rate(current, pair.history, by="part")
+            family = hero.estimate_rate(current, pair.history, by="part", method="hero1")
             ends = [one.interval() for one in family.values()]
             together.append(all(low <= t <= high for (low, high), t in zip(ends, truth, strict=True)))
-        # B = 20: intervals of 95% each, all of which hold 81% of the time, are seen every second time
-        assert np.mean(together) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 20)
+        # B = 60: three Monte Carlo errors are .084; intervals of 95% each, all of which hold 81% of the time, are seen
+        # five times in six (by hero3, which leaves time for 20 draws, every second time)
+        assert np.mean(together) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
 
     def test_bad_groups_are_refused(self) -> None:
         """A column that is not there, or an id for a group, would end in a traceback or in a thousand estimates."""

@@ -122,7 +122,7 @@ def test_swapping_keeps_a_partial_overlap(method: str) -> None:
 @by_method(EVERY_METHOD)
 def test_renaming_changes_nothing(method: str, design: Design) -> None:
     """A team that anonymises its items or labelers would publish another number."""
-    for seed in range(3):
+    for seed in range(2):
         drawn = draw_pair(seed, design).drawn
         rng = np.random.default_rng([seed, 7])
         labelers = [f"person {code}" for code in rng.permutation(design.n_labelers)]

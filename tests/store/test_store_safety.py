@@ -291,7 +291,7 @@ def powered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("change", list(store_power.CHANGES))
 def test_a_loss_of_power_leaves_all_or_nothing(change: str, powered: Path, tmp_path: Path) -> None:
-    """`python benchmarks/store_power.py` plays one after every write; here, after every so many of them."""
+    """`python benchmarks/store_power.py` plays all ways after every write; here two in turn after every so many."""
     step = {"compact": 60, "add": 17}.get(change, 11)
     found = store_power.play(powered, tmp_path, change, step, store_power.random.Random(1))
     assert found["wrong"] == []

@@ -134,7 +134,7 @@ def test_what_is_there_is_as_described(api: Api) -> None:
 def test_whatever_is_sent_the_answer_is_described(api: Api, how: str, path: str, mode: str) -> None:
     """A program would meet an answer that it was not told of, or break the server by what it sends."""
 
-    @examples(10, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+    @examples(6, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
     @given(case=api.schema[path][how].as_strategy(generation_mode=api.modes[mode]))
     def run(case: Any) -> None:
         api.check(case)
