@@ -55,6 +55,13 @@ def test_a_command_is_ended(after: float) -> None:
         assert (code, out, told) == (130, "", "Interrupted.\n")
 
 
+def test_the_code_is_ours_wherever_the_signal_meets_python() -> None:
+    """Ctrl-C while a dataclass was being loaded said "Interrupted.", and then ended as if nobody had answered it."""
+    met = "import hero_eval.cli.entry as e, hero_eval.cli.main as m; m.run = lambda: exec('raise KeyboardInterrupt')"
+    ended = subprocess.run([sys.executable, "-c", f"{met}; e.run()"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "Interrupted.\n")
+
+
 def test_signals_are_told_to_whom_they_were_told_before() -> None:
     """A server that is told of signals by the same way would not hear them any more."""
     before = signal.set_wakeup_fd(-1)

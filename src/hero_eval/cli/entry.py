@@ -16,6 +16,17 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.stderr.write(f"{MESSAGE}\n")
         sys.exit(INTERRUPTED)
+    finally:
+        _forget_interrupts()
+
+
+def _forget_interrupts() -> None:
+    """End with our own exit code.
+
+    Where Ctrl-C met a text of code in `exec`, as of every dataclass that is being loaded, Python remembers it as
+    unhandled even if it is handled further up, and at its end kills itself by the signal. The next text clears that.
+    """
+    exec("")
 
 
 if __name__ == "__main__":
