@@ -38,13 +38,19 @@ def even_norm(logits: Floats) -> float:
 
 def even_blocks(block: Floats, n_logits: int) -> Floats:
     """((K-1)m, (K-1)m): the precision of logits whose m numbers have the precision `block` (m, m) in every class."""
-    out: Floats = np.kron(even_precision(n_logits), block).astype(np.float64, copy=False)
-    return out
+    return _each_by(even_precision(n_logits), block)
 
 
 def even_spread(block: Floats, n_logits: int) -> Floats:
     """((K-1)m, (K-1)m): their covariance, by that of the numbers in every class."""
-    out: Floats = np.kron(even_covariance(n_logits), block).astype(np.float64, copy=False)
+    return _each_by(even_covariance(n_logits), block)
+
+
+def _each_by(even: Floats, block: Floats) -> Floats:
+    """Their Kronecker product; with two classes, in most steps of most fits, it is the block itself."""
+    if len(even) == 1:
+        return np.array(block, np.float64)
+    out: Floats = np.kron(even, block).astype(np.float64, copy=False)
     return out
 
 
