@@ -14,6 +14,7 @@ from hero_eval.estimation.replay import analyze
 from hero_eval.methods.evidence import JointEvidence
 from hero_eval.methods.hero3 import gather_rows
 from hero_eval.model.em import EMOptions
+from hero_eval.model.even_logits import even_blocks, even_covariance, even_precision, even_spread
 from hero_eval.model.hero3 import fit as fitting
 from hero_eval.model.hero3 import level_selection as selection
 from hero_eval.model.hero3.context import read_in_context
@@ -85,6 +86,25 @@ def test_a_step_from_far_off_is_a_step(leveled: LevelFit) -> None:
     assert np.isfinite(tilts).all()
 
 
+def test_looks_at_a_fit_do_not_change_it(leveled: LevelFit) -> None:
+    """The shape that is chosen would be fitted another way where it has a rival, from what a look left behind."""
+    rows, groups, near = leveled.rows, leveled.groups, EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=100)
+    alone = fit_levels(rows, leveled.shape, groups, near)
+    raced = fit_levels(rows, leveled.shape, groups, near, to_beat=alone.criterion - 1e6)
+    assert raced.report.n_steps > 0  # it was not left
+    assert as_vector(raced.parameters) == pytest.approx(as_vector(alone.parameters), abs=1e-12)
+    anew = replace(raced)
+    assert raced.criterion == pytest.approx(anew.criterion, rel=1e-12)
+
+
+def test_a_lost_fit_is_left_where_its_criterion_is_its_own(leveled: LevelFit) -> None:
+    """A shape would be given up for the criterion of another point than the one it stands at."""
+    rows, groups = leveled.rows, leveled.groups
+    left = fit_levels(rows, leveled.shape, groups, TIGHT, to_beat=leveled.criterion + 1e6)
+    assert left.report.n_steps == 0
+    assert left.criterion == pytest.approx(replace(left).criterion, rel=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [0.0, 0.4, 0.7])
 def test_shapes_that_are_left_early_would_not_have_been_chosen(
@@ -98,6 +118,15 @@ def test_shapes_that_are_left_early_would_not_have_been_chosen(
     whole = choose_levels(rows, evidence.groups, None)
     assert quick.shape == whole.shape
     assert quick.criterion == pytest.approx(whole.criterion, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_logits", [1, 2, 4])
+def test_priors_of_many_classes_hold_for_two(n_logits: int) -> None:
+    """Labelers of two answers would get another prior than the same formula gives those of three."""
+    block = np.array([[2.0, 0.3], [0.3, 1.0]])
+    assert even_blocks(block, n_logits) == pytest.approx(np.kron(even_precision(n_logits), block))
+    assert even_spread(block, n_logits) == pytest.approx(np.kron(even_covariance(n_logits), block))
+    assert even_blocks(block, n_logits) is not block  # who adds to it would change the block
 
 
 def wide(rng: np.random.Generator, n: int, answers: int, classes: int) -> Array:
