@@ -80,6 +80,20 @@ def test_the_bootstrap_draws_the_other_part_too() -> None:
         assert 0.6 < np.ptp(again[name].interval()) / np.ptp(usual[name].interval()) < 1.6
 
 
+@pytest.mark.slow
+def test_replicates_may_lack_a_part() -> None:
+    """A part of two items, which now and then is not drawn at all, would make every other part's rate unknown."""
+    rng = np.random.default_rng(7)
+    truth = rng.integers(0, 2, 80)
+    labels = np.where(rng.random((80, 3)) < 0.85, truth[:, None], 1 - truth[:, None])
+    parts = np.array(["few", "few", *["many"] * 78])
+    one = round_of(labels, np.where(np.arange(80) < 40, truth, -1), {"part": parts})
+    found = hero.estimate_rate(one, by="part", interval="bootstrap", replicates=60, seed=1)["many"]
+    low, high = found.interval()
+    assert low < found.value < high
+    assert high - low < 0.4
+
+
 def test_power_of_several_samples_is_a_slope_within_them() -> None:
     """Golds elsewhere would tell how far predictions hold by how far the samples lie apart."""
     rng = np.random.default_rng(6)

@@ -133,9 +133,8 @@ def _refit(question: Question, plan: _Plan, drawn: Floats) -> tuple[list[Floats]
         if not here.any():
             rates.append(np.full(current.evidence.n_classes, np.nan))
             continue
-        if current.siblings:
-            there = np.concatenate([drawn[plan.currents[place]] for place in current.siblings])
-        redrawn = current.evidence.redrawn(here, there, first)
+        beside = [drawn[plan.currents[place]] for place in current.siblings]
+        redrawn = current.evidence.redrawn(here, np.concatenate(beside) if beside else there, first)
         if there is not None and question.method.anchored and isinstance(redrawn, CarriedEvidence):
             redrawn = replace(redrawn, given=learned)
             learned = redrawn.anchored

@@ -126,15 +126,16 @@ def _left_out(asked: str, question: Question, fits: Sequence[Fit]) -> list[Findi
 def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
     """Why the normal approximation may fail here, each with what would mend it."""
     reasons: dict[str, str] = {}
+    by_history = question.reliability if question.method.uses_history and not question.method.by_design else None
     learned = [(here.own, _place_of(question, here)) for here in question.currents if here.own is not None]
-    if question.reliability is not None and question.method.uses_history and not question.method.by_design:
-        learned = [(question.reliability, "history")]
+    if by_history is not None:
+        learned = [(by_history, "history")]
+    alone = by_history is None and len(question.currents) == 1 and not question.method.by_design
     for one, where in learned:
         _, by_class = gold_counts(one.counted.patterns, len(question.classes))
         if bounds_unseen(fits):
             by_class = np.where(by_class == 0, np.inf, by_class)
         scarce = int(np.argmin(by_class))
-        alone = where == "the current round" and not question.method.by_design
         least = SAFE_ALONE if alone else SAFE_OWN if question.method.by_design else SAFE_GOLD
         if by_class[scarce] < least:
             name = question.classes[scarce]

@@ -43,7 +43,8 @@ def powered(evidence: JointEvidence, levels: LevelFit) -> Powered:
     weight, times = evidence.unrouted.item_weight, evidence.current.times
     foreseen, gold = predictions(levels, evidence.n_history, weight if times is None else weight * times)
     of_gold = evidence.current.item_weight if evidence.gold_weight is None else evidence.gold_weight
-    beside = [gold_sample(levels, number) for number in range(len(evidence.past) if evidence.of_one_round else 0)]
+    others = range(len(evidence.past) if evidence.of_one_round else 0)
+    beside = [sample for number in others if (sample := gold_sample(levels, number)) is not None]
     return powered_mean(foreseen, gold, weight, of_gold, times, evidence.current.n_gold, beside)
 
 

@@ -177,16 +177,17 @@ def tuned_power(samples: Sequence[GoldSample]) -> float:
     return min(slope * max(0.0, 1.0 - CAUTION * rest / spread / slope**2), 1.0)
 
 
-def gold_sample(fit: LevelFit, number: int) -> GoldSample:
-    """The golds of one round of a fit, and what labels and all other golds predict of them."""
+def gold_sample(fit: LevelFit, number: int) -> GoldSample | None:
+    """The golds of one round of a fit, and what labels and all other golds predict of them; None if there are none."""
     rows, patterns = fit.rows, fit.rows.patterns
     here = rows.round == number
     where = rows.known & here
+    if not patterns.counts[where].any():  # items drawn again may all be without
+        return None
     foreseen = left_out(fit, where, np.where(here, patterns.counts, 0.0))
     weight, times = _weight_each(rows, where), patterns.items_of_row[where]
     seen = np.eye(rows.n_classes)[patterns.gold[where]]
-    part = weight / max(float(times @ weight), 1e-300)  # items drawn again may all be without gold
-    return GoldSample(seen, foreseen, part, times, round(float(times.sum())))
+    return GoldSample(seen, foreseen, weight / float(times @ weight), times, round(float(times.sum())))
 
 
 def left_out(fit: LevelFit, where: Bools, average: Floats | None = None) -> Floats:
