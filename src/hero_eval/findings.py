@@ -44,7 +44,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F126": ("note", "vectors that were reduced to a few covariates"),
     "F127": ("note", "a large file of scores that was read into memory for the sake of its gold"),
     "F130": ("note", "what experts among the labelers said is gold, as asked"),
-    "F131": ("warning", "labelers are named like experts, and there is no gold"),
+    "F131": ("warning", "labelers look like experts, and there is no gold"),
     "F132": ("note", "answers that were named, and that nobody gave"),
     "F133": ("note", "cells that hold no answer count as not given"),
     "F135": ("note", "numbers with a decimal comma or a percent sign were read as numbers"),

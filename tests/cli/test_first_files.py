@@ -119,6 +119,22 @@ def test_an_expert_among_the_labelers_does_not_go_unnoticed(tmp_path: Path, who:
     assert [one.code for one in told.notes] == ["F130"]
 
 
+@pytest.mark.parametrize(("every", "said"), [(4, True), (1, False)])
+def test_a_mostly_empty_column_does_not_go_unnoticed(tmp_path: Path, every: int, said: bool) -> None:
+    """Gold under a name that nobody can guess would count as the labels of one more judge."""
+    rows = ["id,gpt,claude,ann,verdict_final"]
+    rows += [f"i{row},{row % 2},{row % 3 % 2},{row % 2},{row % 2 if row % every == 0 else ''}" for row in range(80)]
+    path = tmp_path / "june.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    notes = {one.code: one for one in hero.read_round(path).notes}
+    assert ("F131" in notes) == said
+    if said:
+        assert "verdict_final answered 20 of 80 items" in notes["F131"].fact
+        assert hero.read_round(path, expert="verdict_final").n_gold == 20
+    named = hero.read_round(path, labelers=["gpt", "claude", "ann", "verdict_final"])
+    assert "F131" not in {one.code for one in named.notes}
+
+
 @pytest.mark.slow
 def test_every_reading_command_takes_an_expert(tmp_path: Path) -> None:
     path, past = write_long(tmp_path / "may.csv", 1), write_long(tmp_path / "april.csv", 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -21,6 +21,9 @@ from hero_eval.io.tables import InputTable, InputTables, Named, meant, positions
 from hero_eval.io.values import canonical, count_of, fold, is_binary
 from hero_eval.io.wide import is_gold_name, names_a_judge
 
+SPARSE, FULL = 0.5, 0.9
+"""Shares of the items that a column answers which may be an expert's, and that labelers' do. They decide on a remark
+alone."""
 _EXPERTS = re.compile(r"(^|[^a-z])(experts?|gold|golden|sme|ground_?truth|truth|adjudicat[a-z]*)([^a-z]|$)")
 
 
@@ -34,15 +37,29 @@ def expert_notes(labelers: Sequence[str], n_gold: int) -> tuple[Finding, ...]:
     found = [] if n_gold else [one for one in labelers if called_like_an_expert(one)]
     if not found:
         return ()
-    message = (
-        f"{name_some(found)} {'is' if len(found) == 1 else 'are'} called like an expert, and there is no gold: what "
-        "they said counts as labels, which may be wrong, and not as gold"
-    )
+    return (_may_be_experts(found, f"{name_some(found)} {'is' if len(found) == 1 else 'are'} called like an expert"),)
+
+
+def sparse_notes(answers: Mapping[str, int], n_items: int) -> tuple[Finding, ...]:
+    """F131 for a column of a wide table without gold that is mostly empty, where those of all others are full.
+
+    answers: how many items each labeler answered.
+    """
+    sparse = [name for name, given in answers.items() if given <= SPARSE * n_items]
+    full = [name for name, given in answers.items() if given >= FULL * n_items]
+    if len(sparse) != 1 or len(full) < 2 or len(full) + 1 < len(answers) or called_like_an_expert(sparse[0]):
+        return ()
+    given = answers[sparse[0]]
+    return (_may_be_experts(sparse, f"{sparse[0]} answered {given} of {n_items} items, the others nearly all"),)
+
+
+def _may_be_experts(labelers: list[str], fact: str) -> Finding:
+    message = f"{fact}, and there is no gold: what they said counts as labels, which may be wrong, and not as gold"
     action = (
-        f"If what they say is right, take it for gold: expert={found!r} (command: "
-        f"{' '.join(f'--expert {shlex.quote(one)}' for one in found)}). If they are labelers like others, nothing."
+        f"If what they say is right, take it for gold: expert={labelers!r} (command: "
+        f"{' '.join(f'--expert {shlex.quote(one)}' for one in labelers)}). If they are labelers like others, nothing."
     )
-    return (Finding("F131", message, {"labelers": found}, action),)
+    return Finding("F131", message, {"labelers": labelers}, action)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from hero_eval.errors import HeroError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids
 from hero_eval.io.bridge import kept
+from hero_eval.io.experts import sparse_notes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant
 from hero_eval.io.values import count_of, listed
@@ -80,6 +81,9 @@ def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> I
         return sources
     notes = [_taken_for(columns, options), *_columns_left_out(labels.name, table.column_names, asked)]
     long, gold, items = melted(table, columns)
+    if gold is None and sources.gold is None and not columns.experts and options.only is None:
+        answers = {str(one["values"]): int(one["counts"]) for one in long["labeler"].value_counts().to_pylist()}
+        notes += sparse_notes(answers, table.num_rows)
     made = {"labels": InputTable(labels.name, long, labels.kind, origin=_origin(table, columns))}
     if gold is not None and sources.gold is None:
         made["gold"] = InputTable(labels.name, gold, labels.kind, {"gold": columns.gold or "gold"})
