@@ -190,9 +190,14 @@ def _item_column(table: Any, asked: Asked) -> str | None:
     for synonym in SYNONYMS["item"]:
         if synonym in lowered and _names_rows(table[lowered[synonym]], nearly=synonym in _SURE_IDS):
             return lowered[synonym]
-    return None
+    taken = {*(asked.labelers or ()), *asked.experts, *asked.aside, *asked.columns.values()}
+    ids = [one for one in header if _ID_NAME.search(one) and one not in taken and not names_a_judge(one)]
+    ids = [one for one in ids if _names_rows(table[one], nearly=False)]
+    return ids[0] if len(ids) == 1 else None
 
 
+_ID_NAME = re.compile(r"(?:^|[\W_])(?:[iI][dD]|[uU][uU][iI][dD]|[gG][uU][iI][dD]|[kK][eE][yY])$|(?<=[a-z])I[dD]$")
+"""How names of ids end, of whatever: conversation_id, traceId, uuid."""
 _SURE_IDS = ("id", "item_id", "task_id", "example_id")
 """Names of ids, which a slip repeats; a prompt may have several answers, each an item."""
 NEARLY = 0.9
