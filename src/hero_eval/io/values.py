@@ -89,7 +89,9 @@ def alike(one: str, other: str) -> bool:
 def _near_words(one: str, other: str) -> bool:
     short, long = sorted((len(one), len(other)))
     swapped = sorted(one) == sorted(other)
-    if short < 3 or (long < 4 and not swapped) or one[0] != other[0] or re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
+    if short < 3 or (long < 4 and not swapped) or one[0] != other[0]:
+        return False
+    if re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
         return False
     return _edits(one, other) <= (2 if short >= 7 else 1)
 

@@ -153,6 +153,7 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
         chosen, why = _recognized(name, table, free, gold or next(iter(experts), None), asked)
         _refuse_criteria(name, [*chosen, *experts, *([] if gold is None else [gold])])
     if not chosen:
+        _refuse_to_leave_out_all(name, table, asked)
         return None
     _refuse_label_column(name, header, gold, asked)
     used = {None if item in asked.aside else item, gold, *experts, *chosen}
@@ -161,6 +162,17 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
         refuse_long(name, table, chosen[0], gold, others)
     labelers = {one: one for one in chosen}
     return WideColumns(item, labelers, gold, others, why, experts={one: one for one in experts})
+
+
+def _refuse_to_leave_out_all(name: str, table: Any, asked: Asked) -> None:
+    """E131 if there are columns of labelers, and all of them were to be left out."""
+    if not asked.excluded or (found := find_columns(name, table, replace(asked, excluded=()))) is None:
+        return
+    raise wrong(
+        "E131",
+        f"{name} has no labeler left: {name_some(list(found.labelers))} were to be left out. Leave out fewer "
+        "(exclude_labelers=; command: --exclude-labelers).",
+    )
 
 
 def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -294,7 +306,8 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
         if gold is not None:
             more, _ = _recognized(name, table, rest, gold, replace(asked, known=()))
         else:  # a new judge beside them
-            called = {n: looks[n] for n in rest if n in looks and names_a_judge(n) and not _FACTS.search(_plain_name(n))}
+            called = {one: looks[one] for one in rest if one in looks and names_a_judge(one)}
+            called = {one: look for one, look in called.items() if not _FACTS.search(_plain_name(one))}
             more = _scales_of(familiar, {**called, **{one: looks[one] for one in familiar}})
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
