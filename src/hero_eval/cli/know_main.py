@@ -100,7 +100,13 @@ def study(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the rows to this .csv or .parquet file.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write the rows to this .csv or .parquet file.",
+            show_default=False,
+        ),
     ] = None,
     json: given.AsJson = False,
 ) -> None:

@@ -81,6 +81,8 @@ def demo(
     output: Annotated[
         Path | None,
         typer.Option(
+            "--output",
+            "-o",
             metavar="DIR",
             help="Also write report.html, report.md and estimate.json to this folder.",
             show_default=False,
