@@ -7,9 +7,10 @@ every sum is written down, so digits do not depend on what the processor can do 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
 
@@ -17,7 +18,7 @@ _DOUBLE = ir.DoubleType()
 _PLACE = ir.IntType(32)
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """Numbers of one row, as compiled code knows them."""
 
     def __init__(self, size: int) -> None:
@@ -31,10 +32,10 @@ def _widths(size: int) -> list[int]:
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, of: Lanes) -> None:
         parts = [ir.VectorType(_DOUBLE, width) for width in _widths(of.size)]
-        super().__init__(manager, of, ir.LiteralStructType(parts))
+        super().__init__(manager, of, ir.LiteralStructType(parts))  # type: ignore[no-untyped-call]
 
 
 def _parts(builder: Any, value: Any) -> list[Any]:
@@ -60,9 +61,14 @@ def _places(context: Any, builder: Any, array_type: Any, array: Any, row: Any, s
     return found
 
 
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
-def load(_context: Any, array: Any, row: Any, size: Any) -> Any:
-    """Row `row` of an array (n, size)."""
+def _operation(define: Callable[..., Any]) -> Any:
+    """A function that compiled code can call, defined by the instructions that it stands for."""
+    return intrinsic(prefer_literal=True)(define)
+
+
+@_operation
+def load(_context: Any, array: Any, _row: Any, size: Any) -> Any:
+    """A row of an array (n, size)."""
     n = size.literal_value
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -72,9 +78,9 @@ def load(_context: Any, array: Any, row: Any, size: Any) -> Any:
     return Lanes(n)(array, types.intp, size), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def store(_context: Any, array: Any, row: Any, value: Any) -> Any:
-    """Writes row `row` of an array (n, size)."""
+@_operation
+def store(_context: Any, array: Any, _row: Any, value: Any) -> Any:
+    """Writes a row of an array (n, size)."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         places = _places(context, builder, signature.args[0], given[0], given[1], signature.args[2].size)
@@ -85,9 +91,9 @@ def store(_context: Any, array: Any, row: Any, value: Any) -> Any:
     return types.void(array, types.intp, value), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def add_to(_context: Any, array: Any, row: Any, value: Any) -> Any:
-    """Adds to row `row` of an array (n, size)."""
+@_operation
+def add_to(_context: Any, array: Any, _row: Any, value: Any) -> Any:
+    """Adds to a row of an array (n, size)."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         places = _places(context, builder, signature.args[0], given[0], given[1], signature.args[2].size)
@@ -99,7 +105,7 @@ def add_to(_context: Any, array: Any, row: Any, value: Any) -> Any:
     return types.void(array, types.intp, value), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_operation
 def times(_context: Any, first: Any, second: Any) -> Any:
     """The products of two rows' numbers."""
 
@@ -110,8 +116,8 @@ def times(_context: Any, first: Any, second: Any) -> Any:
     return first(first, second), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def scaled(_context: Any, row: Any, factor: Any) -> Any:
+@_operation
+def scaled(_context: Any, row: Any, _factor: Any) -> Any:
     """A row's numbers, each times the factor."""
 
     def code(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -126,7 +132,7 @@ def scaled(_context: Any, row: Any, factor: Any) -> Any:
     return row(row, types.float64), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_operation
 def total(_context: Any, row: Any) -> Any:
     """The sum of a row's numbers."""
 

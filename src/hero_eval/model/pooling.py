@@ -181,9 +181,10 @@ class Pooling:
         if self.common is not None:
             crossed = self.common @ np.add.reduce(inverses, axis=0) @ self.common
             pull = self.common @ np.add.reduce(pulled, axis=0)
-            moved = inverses @ (self.common @ solve_each((self.inner - crossed)[None], pull[None])[0])
+            moved: Floats = inverses @ (self.common @ solve_each((self.inner - crossed)[None], pull[None])[0])
             moved += pulled
-            return moved[:, :, 0]
+            alone: Floats = moved[:, :, 0]
+            return alone
         first = self.precision[0]
         if (self.precision == first).all():
             crossed = first @ self._by_group(inverses) @ first
