@@ -38,7 +38,7 @@ MOST_PROFILES = 7
 """Classes that each have a profile: those of twenty took a minute."""
 _OPEN_ITEMS = -math.log(0.025) / special.ndtri(0.975)
 """Items of a class of which n items show none, at most: 3.7 by 97.5%, as a standard deviation of a normal curve."""
-_DRIFT_POINTS = 41
+DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
 
 
@@ -248,7 +248,7 @@ def drift_curve(
         return places(between.moved_by(steps.ravel()[:, None] * direction)).reshape(steps.shape)
 
     direction, _ = between.steepest(along)
-    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.df))
+    drifts = np.outer(between.drift.sizes, drift_steps(DRIFT_POINTS, between.drift.df))
     if between.unseen is None:
         where = shifted(drifts)
     else:
