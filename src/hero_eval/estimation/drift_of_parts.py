@@ -43,10 +43,10 @@ class DriftedRates:
 
 def drifted_rates(fit: Fit, contrast: Floats) -> DriftedRates:
     """Of  contrast . rates  of a part; a method that knows of no drift has it at one place."""
-    between = fit.between
-    if between is None or not between.drift.is_present:
+    if fit.between is None or not fit.between.drift.is_present:
         still = float(contrast @ fit.inside)
         return DriftedRates(np.full((1, DRIFT_POINTS), still), still, np.ones(1))
+    between = fit.between.along(contrast[1:] - contrast[0])
     direction, _ = between.steepest(contrast[1:] - contrast[0])
     shifts = np.outer(between.drift.sizes, drift_steps(DRIFT_POINTS, between.drift.df))
     rates = between.moved_by(np.append(0.0, shifts.ravel())[:, None] * direction) @ contrast
@@ -117,6 +117,7 @@ def with_drift(influence: Influence, fit: Fit, contrast: Floats, name: str) -> I
     """The same with drift that goes by this name: what has the same name is off together."""
     if fit.between is None or not any(part.source == "rounds" for part in influence.parts):
         return influence
-    _, slope = fit.between.steepest(contrast[1:] - contrast[0])
-    part = Part("rounds", np.array([fit.between.drift.size * slope]), np.array([name], dtype=object))
+    along = contrast[1:] - contrast[0]
+    between = fit.between.along(along)
+    part = Part("rounds", np.array([between.drift.size * between.steepest(along)[1]]), np.array([name], dtype=object))
     return Influence((*influence.parts, part))

@@ -232,10 +232,10 @@ def drift_curve(
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
     rate by labels moved to and fro, as far as past rates make it probable, blurred by the items' own noise, whose
     standard error is at least `floor`."""
-    between = fit.between
-    assert between is not None
+    assert fit.between is not None
     least, most = float(contrast.min()), float(contrast.max())
     along = contrast[1:] - contrast[0]
+    between = fit.between.along(along)
 
     def places(rates: Floats) -> Floats:
         out: Floats = special.logit(np.clip((rates @ contrast - least) / (most - least), 1e-9, 1 - 1e-9))
