@@ -344,26 +344,3 @@ def test_rates_are_moved_by_all_shifts_as_by_each() -> None:
         found = mean_shifted(shares, counts, shifts)
         for one, shift in zip(found, shifts, strict=True):
             assert one == pytest.approx(counts @ shift_logits(shares, shift) / counts.sum(), rel=1e-12)
-
-
-def graded(seed: int) -> tuple[Round, list[Round]]:
-    """Four judges who grade from 1 to 5 what an expert grades by the same quality: with grades alone they err together,
-    as each grade has better and worse items."""
-    rng = np.random.default_rng([seed, 59])
-    slopes, made = rng.uniform(0.8, 1.5, 4), []
-    for number in range(4):
-        quality = rng.normal(0.5 * rng.normal(), 1.0, 200)
-        truth = np.clip(np.round(3 + 1.2 * quality + 0.4 * rng.normal(size=200)), 1, 5).astype(int)
-        heard = 3 + quality[:, None] * slopes + 0.7 * rng.normal(size=(200, 4))
-        labels = np.clip(np.round(heard), 1, 5).astype(int) - 1
-        gold = np.where(np.arange(200) < 40, truth - 1, -1) if number < 3 else None
-        made.append(round_of(labels, gold, classes=[1, 2, 3, 4, 5], prefix=f"r{number}-"))
-    return made[-1], made[:-1]
-
-
-def test_grades_are_given_as_many_levels_as_they_need() -> None:
-    """Two or three levels cannot tell five grades apart: given up after these, judges were taken to err each by itself,
-    and a drift of theirs hardly moved the mean."""
-    for seed in range(3):
-        current, past = graded(seed)
-        assert "F204" in codes(hero.estimate_rate(current, past, method="hero3"))

@@ -48,10 +48,8 @@ _GOLD_ODDS = 20.0
 """How many times as probable gold must be, given the labels, with appeals as with levels. Doubled, one gold more or so
 is needed (reasoned: in `benchmarks/many_judges.py` it is a million times as probable)."""
 _WORSE_IN_A_ROW = 2
-"""Numbers of levels that are no better than the best so far, after which no more are tried. Fewer levels than classes
-count as such only where they are no better than even fewer: two or three levels cannot tell five grades apart, which
-says nothing of five levels. Doubled (measured on two classes, dices350 too): the same numbers are chosen, for more
-time."""
+"""Numbers of levels that are no better than the best so far, after which no more are tried. Doubled (measured, dices350
+too): the same numbers are chosen, for more time."""
 _LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)
 """Enough to tell shapes apart, nearly always. With a tolerance twice as loose (measured): the rate of dices350, where
 several numbers of levels are about as good, moves by .013; the others stay."""
@@ -69,7 +67,7 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
     there must where components that are classes contradict the gold. Answers in more steps than there are classes get
     many levels, in whose shares rounds differ by a tilt alone.
     """
-    best, worse, fewer = None, 0, -np.inf
+    best, worse = None, 0
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     if rows.has_ordered_answers:
         shape = LevelShape(ORDERED_LEVELS, rows.n_classes)
@@ -83,9 +81,8 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
             continue
         if best is None or other.criterion > best.criterion:
             best, worse = other, 0
-        elif n_levels >= rows.n_classes or other.criterion <= fewer:
+        else:
             worse += 1
-        fewer = other.criterion if n_levels else fewer
         if worse == _WORSE_IN_A_ROW:
             break
     assert best is not None
