@@ -20,13 +20,16 @@ from hero_eval.model.hero3.drift import (
     SIZE_SCALE,
     SIZES,
     distance,
+    drift_posterior,
     drift_steps,
     gold_shift,
     label_shares,
     learn_drift,
+    line_marginals,
     mean_shifted,
     mean_slopes,
     shift_logits,
+    size_marginals,
 )
 from hero_eval.model.hero3.drift_split import TYPICAL_SHIFT, split_shift
 from hero_eval.model.hero3.fit import LevelFit
@@ -59,6 +62,34 @@ def test_large_shifts_are_believed_and_small_ones_halved() -> None:
     assert kept[0.1] == pytest.approx(0.51, abs=0.01)
     assert kept[4.0] > 0.9
     assert split_shift(np.array([0.3]), np.array([[0.05]]))[0] == pytest.approx(0.3, rel=0.02)  # labels tell well
+
+
+def drifted_golds(moves: Array, direction: Array, seed: int) -> tuple[Array, Array, Array, Array]:
+    """Golds of rounds whose class logits are off by `moves` (R,) times the direction: logits by labels, gold, round and
+    counts."""
+    rng = np.random.default_rng([seed, 83])
+    number = np.repeat(np.arange(len(moves)), 80)
+    offset = log_softmax(1.5 * rng.normal(size=(len(number), len(direction) + 1)), axis=1)
+    moved = np.exp(log_softmax(offset + moves[number][:, None] * np.append(0.0, direction), axis=1))
+    gold = (rng.random(len(number))[:, None] > np.cumsum(moved, axis=1)).sum(axis=1)
+    return offset, gold, number, rng.uniform(0.5, 2.0, len(number))
+
+
+def test_drift_of_all_grades_at_once_is_not_thinned_out() -> None:
+    """Judges who grow strict would drift half as far as they do: no round differs in the other directions."""
+    even = np.arange(1, 5) / np.sqrt(20.0)
+    golds = drifted_golds(np.array([-1.5, -0.9, 0.3, 0.8, 1.3]), even, 1)
+    any_way = drift_posterior(size_marginals(*golds)[0], 5).size
+    this_way = drift_posterior(line_marginals(*golds, even), 5).size
+    assert this_way > 1.3 * any_way
+    assert 0.6 < this_way < 1.8  # the moves vary by 1.1
+    across = np.array([1.0, -1.0, -1.0, 1.0]) / np.sqrt(8.0)
+    assert drift_posterior(line_marginals(*golds, across), 5).size < 0.6 * this_way
+
+
+def test_two_classes_drift_one_way_only() -> None:
+    golds = drifted_golds(np.array([-0.5, 0.2, 0.6]), np.ones(1), 2)
+    assert line_marginals(*golds, np.ones(1)) == pytest.approx(size_marginals(*golds)[0], abs=1e-9)
 
 
 def test_no_class_is_first() -> None:

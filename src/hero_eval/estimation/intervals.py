@@ -38,7 +38,7 @@ MOST_PROFILES = 7
 """Classes that each have a profile: those of twenty took a minute."""
 _OPEN_ITEMS = -math.log(0.025) / special.ndtri(0.975)
 """Items of a class of which n items show none, at most: 3.7 by 97.5%, as a standard deviation of a normal curve."""
-_DRIFT_POINTS = 41
+DRIFT_POINTS = 41
 _UNSEEN_TICKS = 301
 
 
@@ -237,10 +237,10 @@ def drift_curve(
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
     rate by labels moved to and fro, as far as past rates make it probable, blurred by the items' own noise, whose
     standard error is at least `floor`."""
-    between = fit.between
-    assert between is not None
+    assert fit.between is not None
     least, most = float(contrast.min()), float(contrast.max())
     along = contrast[1:] - contrast[0]
+    between = fit.between.along(along)
 
     def places(rates: Floats) -> Floats:
         out: Floats = special.logit(np.clip((rates @ contrast - least) / (most - least), 1e-9, 1 - 1e-9))
@@ -253,7 +253,7 @@ def drift_curve(
         return places(between.moved_by(steps.ravel()[:, None] * direction)).reshape(steps.shape)
 
     direction, _ = between.steepest(along)
-    drifts = np.outer(between.drift.sizes, drift_steps(_DRIFT_POINTS, between.drift.df))
+    drifts = np.outer(between.drift.sizes, drift_steps(DRIFT_POINTS, between.drift.df))
     if between.unseen is None:
         where = shifted(drifts)
     else:

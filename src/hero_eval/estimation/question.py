@@ -115,7 +115,7 @@ class Question:
                 items = Influence((*items.parts, *self._of_siblings(past, beside)))
         if fit.between is None:
             return items
-        beyond = float(np.sqrt(max(along @ fit.between.covariance() @ along, 0.0)))
+        beyond = float(np.sqrt(max(along @ fit.between.along(along).covariance() @ along, 0.0)))
         name = np.array([f"{self.currents.index(current)} {current.round.name}"], dtype=object)
         return Influence((*items.parts, Part("rounds", np.array([beyond]), name)))
 

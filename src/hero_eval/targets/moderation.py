@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,14 @@ from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION, Estimate
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.ask import ask
-from hero_eval.estimation.curves import resampled
+from hero_eval.estimation.curves import Curve, resampled
+from hero_eval.estimation.drift_of_parts import (
+    drifted_rates,
+    drifts_as_one,
+    parts_drift_curve,
+    with_drift,
+    without_drift,
+)
 from hero_eval.estimation.headline import rate_contrast
 from hero_eval.estimation.intervals import edge_floor, interval_kind
 from hero_eval.estimation.options import HistoryLike, Options, as_history, as_round
@@ -108,11 +116,16 @@ class Moderation(Displayed, Mapping[str, Estimate]):
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """The flagged or the unflagged items: their rate, and its influence; None if there are none."""
+    """The flagged or the unflagged items: their rate, and its influence; None if there are none.
+
+    `together`: the influence if what drift moves here it moves in the other group as well; `still`: without drift.
+    """
 
     rate: float
     center: float
     influence: Influence
+    together: Influence
+    still: Influence
     fit: Fit
     n_items: int
 
@@ -276,10 +289,14 @@ def _findings(analysis: Analysis, flag: str) -> list[Finding]:
 def _group(analysis: Analysis, at: int, contrast: Floats) -> _Group:
     fit, here = analysis.fits[at], analysis.question.currents[at]
     unknown = bool(np.isnan(fit.current).any())
+    influence = analysis.question.influence(fit, here, contrast)
+    still = without_drift(influence, fit, contrast)
     return _Group(
         rate=math.nan if unknown else float(contrast @ fit.rates),
         center=float(contrast @ fit.inside),
-        influence=analysis.question.influence(fit, here, contrast),
+        influence=influence,
+        together=with_drift(still, fit, contrast, "both groups"),
+        still=still,
         fit=fit,
         n_items=here.n_items,
     )
@@ -343,13 +360,17 @@ def _assemble(
     fits = [group.fit for group in made.values()]
     kind, remark = interval_kind(analysis.question, fits, analysis.question.currents, linear=False)
     findings = unique([*found, *remark])
-    pulls = _influences(share, share_influence, yes, no, centers)
+    pulls = _less_sure(share, share_influence, yes, no, centers)
+    drifting = kind == "influence" and not unknown and drifts_as_one(fits)
+    curves = _drift_curves(analysis.question, made, flagged, contrast, centers) if drifting else {}
     floors = _floors(centers, n_items, one_sided=share in (0.0, 1.0), on_edge=any(fit.on_edge for fit in fits))
     drawn = _replicated(analysis, made, contrast) if kind == "bootstrap" else {}
 
     def finish(what: str) -> Estimate:
         value, influence = float(values[what]), pulls[what]
-        curve = resampled(drawn[what], value, influence.skewness()) if what in drawn and math.isfinite(value) else None
+        curve: Curve | None = curves.get(what) if math.isfinite(value) else None
+        if what in drawn and math.isfinite(value):
+            curve = resampled(drawn[what], value, influence.skewness())
         return analysis.finish(
             "moderation",
             what,
@@ -367,14 +388,58 @@ def _assemble(
     return Moderation(*(finish(what) for what in ("prevalence", "precision", "recall", "F1", "flagged share")))
 
 
+def _drift_curves(
+    question: Question,
+    made: dict[bool, _Group],
+    flagged: tuple[float, Influence],
+    contrast: Floats,
+    centers: dict[str, float],
+) -> dict[str, Curve]:
+    """Of each quantity that drift of the whole round moves, its curve."""
+    share, on_share = flagged
+    sides = {side: drifted_rates(group.fit, contrast) for side, group in made.items()}
+    yes, no = (_by(made.get(side), "still") for side in (True, False))
+    pulls = _influences(share, on_share, yes, no, centers)
+    counts = _counts(centers, sum(group.n_items for group in made.values()))
+
+    def of(what: str, *rates: Floats) -> Floats:
+        known = dict(zip(sides, rates, strict=True))
+        absent = np.full(rates[0].shape, math.nan)
+        return _quantities(np.array(share), known.get(True, absent), known.get(False, absent))[what]
+
+    return {
+        what: parts_drift_curve(
+            question,
+            list(sides.values()),
+            partial(of, what),
+            center=centers[what],
+            noise=pulls[what].variance(),
+            n_items=counts[what],
+        )
+        for what in ("prevalence", "precision", "recall", "F1")
+        if 0.0 < centers[what] < 1.0
+    }
+
+
+def _by(group: _Group | None, which: str) -> _Group | None:
+    """The group with another of its influences in the place of the usual one."""
+    return None if group is None else replace(group, influence=getattr(group, which))
+
+
+def _counts(centers: dict[str, float], n_items: int) -> dict[str, float]:
+    """Of how many items each share is a share."""
+    of = {"flagged share": float(n_items), "recall": max(n_items * centers["prevalence"], 1.0)}
+    of |= {"prevalence": float(n_items), "precision": n_items * centers["flagged share"]}
+    of["F1"] = n_items * (centers["flagged share"] + centers["prevalence"]) / 2
+    return of
+
+
 def _floors(centers: dict[str, float], n_items: int, *, one_sided: bool, on_edge: bool) -> dict[str, float]:
     """Least standard errors, by the number of items that each share is a share of, where a share lies on an edge.
 
     With all or no items flagged the sample says as much of the flagged share, and of recall, as so many tosses would.
     """
-    of = {"flagged share": float(n_items), "recall": max(n_items * centers["prevalence"], 1.0)}
-    of |= {"prevalence": float(n_items), "precision": n_items * centers["flagged share"]}
-    of["F1"] = n_items * (centers["flagged share"] + centers["prevalence"]) / 2
+    of = _counts(centers, n_items)
     wanted = (["flagged share", "recall"] if one_sided else []) + (
         ["prevalence", "precision", "recall", "F1"] if on_edge else []
     )
@@ -384,6 +449,16 @@ def _floors(centers: dict[str, float], n_items: int, *, one_sided: bool, on_edge
         if math.isfinite(inside):
             out[name] = edge_floor(inside, (0.0, 1.0), of[name])
     return out
+
+
+def _less_sure(
+    share: float, on_share: Influence, yes: _Group | None, no: _Group | None, centers: dict[str, float]
+) -> dict[str, Influence]:
+    """Each quantity's influence with drift of each group by itself, or of both together: whichever leaves more open."""
+    apart = _influences(share, on_share, yes, no, centers)
+    together = _influences(share, on_share, _by(yes, "together"), _by(no, "together"), centers)
+    more = {what for what, one in apart.items() if together[what].variance() > one.variance()}
+    return {what: together[what] if what in more else one for what, one in apart.items()}
 
 
 def _influences(

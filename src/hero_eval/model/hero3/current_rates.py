@@ -47,6 +47,10 @@ class FittedRound:
         """How far the current round may lie from the past ones."""
         return learn_drift(self.fit).from_past if self.split is None else self.split.drift
 
+    def drift_toward(self, direction: Floats) -> DriftPosterior:
+        """How far it still may, once its own gold has shown what it tells, in this direction (K-1,) of class logits."""
+        return learn_drift(self.fit, direction).from_past.given_gold(self.by_gold[1])
+
     @cached_property
     def by_shape(self) -> Floats:
         """(K-1,): the drift of the current round that the shape of its labels shows."""
@@ -181,7 +185,16 @@ def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVaria
     drift = fitted.drift.given_gold(fitted.by_gold[1])
     is_split = bool(np.abs(found.rates - found.by_labels).max() > 0.0)
     counts = fit.rows.patterns.counts[here]
-    return DriftVariance(drift, fitted.shares[here], counts, own, fitted.unseen, fitted.past_rates, is_split), excess
+    return DriftVariance(
+        drift,
+        fitted.shares[here],
+        counts,
+        own,
+        fitted.unseen,
+        fitted.past_rates,
+        is_split,
+        toward=fitted.drift_toward if fitted.split is None else None,
+    ), excess
 
 
 def _labeler_covariance(fit: LevelFit, found: CurrentRates) -> tuple[Floats, float]:

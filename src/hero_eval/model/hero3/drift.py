@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg, special
 from scipy.special import logsumexp
 
-from hero_eval.model.even_logits import even_blocks, even_precision
+from hero_eval.model.even_logits import even_precision
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Bools, Floats, Ints, sum_by
@@ -123,9 +123,10 @@ def size_log_prior(scale: float = SIZE_SCALE) -> Floats:
     return out
 
 
-def learn_drift(fit: LevelModel) -> DriftPosterior:
+def learn_drift(fit: LevelModel, direction: Floats | None = None) -> DriftPosterior:
     """The posterior of the drift's size, from the gold of past rounds, and of the current one if it has any.
 
+    `direction` (K-1,): that of drifts which go this way alone, as multiples of it; None: any.
     One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
     drift that they share, and there is none. A round that has only its own gold is read by that, and has drifted from
     nothing.
@@ -138,7 +139,10 @@ def learn_drift(fit: LevelModel) -> DriftPosterior:
     if len(names) == 1:
         return replace(drift_posterior(np.zeros(len(SIZES)), 1), spread=float(np.sqrt(2.0)))
     offset, gold, counts = gold_rows(fit, rows.known)
-    log_likelihoods, _ = size_marginals(offset, gold, number, counts)
+    if direction is None or len(direction) == 1:
+        log_likelihoods, _ = size_marginals(offset, gold, number, counts)
+    else:
+        log_likelihoods = line_marginals(offset, gold, number, counts, direction)
     told = sum_by(number, counts * (1.0 - (np.exp(offset) ** 2).sum(axis=1)), len(names))
     return replace(drift_posterior(log_likelihoods, len(names)), spread=distance(told, names == rows.n_rounds - 1))
 
@@ -269,54 +273,97 @@ def size_marginals(
     A row has the class logits `offset` (n, K) and is of the round that `number` (n,) says. `on_mean` is the precision
     of the mean around 0: next to none, unless said otherwise. Each search begins where the last one ended.
     """
-    n_rounds = int(number.max()) + 1
-    design = np.zeros((len(gold), n_rounds + 1))
-    design[:, 0] = 1.0
-    design[np.arange(len(gold)), number + 1] = 1.0
+    design = _mean_and_rounds(number)
     logs, means, at = np.empty(len(SIZES)), np.empty((len(SIZES), offset.shape[1] - 1)), None
     for place, size in enumerate(SIZES):
-        precision = np.full(n_rounds + 1, size**-2.0)
+        precision = np.full(design.shape[1], size**-2.0)
         precision[0] = on_mean
         logs[place], at = laplace_marginal(offset, gold, counts, design, precision, at)
         means[place] = at[:, 0]
     return logs, means
 
 
-def laplace_marginal(
-    offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats, start: Floats | None = None
-) -> tuple[float, Floats]:
-    """log of the gold's likelihood with the shifts (K-1, m) integrated out by Laplace's approximation, and their mode.
+def _mean_and_rounds(number: Ints) -> Floats:
+    """(n, R + 1): which shifts move a row: the mean of all, and that of its round."""
+    design = np.zeros((len(number), int(number.max()) + 2))
+    design[:, 0] = 1.0
+    design[np.arange(len(number)), number + 1] = 1.0
+    return design
 
-    A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0.
+
+def line_marginals(offset: Floats, gold: Ints, number: Ints, counts: Floats, direction: Floats) -> Floats:
+    """(M,): the same for shifts that are multiples of `direction` (K-1,) alone.
+
+    Labelers who grow strict move all grades the same way. Shifts in any direction would have the size of this one
+    averaged with all those in which rounds do not differ.
     """
-    at, density, hessian = posterior_mode(offset, gold, counts, design, precision, start)
+    design, logs, at = _mean_and_rounds(number), np.empty(len(SIZES)), None
+    values = np.append(0.0, direction)[:, None]
+    for place, size in enumerate(SIZES):
+        precision = np.full(design.shape[1], size**-2.0)
+        precision[0] = FLAT_PRECISION
+        logs[place], at = laplace_marginal(offset, gold, counts, design, precision, at, values)
+    return logs
+
+
+def laplace_marginal(
+    offset: Floats,
+    gold: Ints,
+    counts: Floats,
+    design: Floats,
+    precision: Floats,
+    start: Floats | None = None,
+    values: Floats | None = None,
+) -> tuple[float, Floats]:
+    """log of the gold's likelihood with the shifts (F, m) integrated out by Laplace's approximation, and their mode.
+
+    A row's logits (n, K) are its offset and, times `values` (K, F), its design (n, m) times the shifts, which are
+    normal around 0. Without values each log-ratio has a shift of its own, F = K-1.
+    """
+    at, density, hessian = posterior_mode(offset, gold, counts, design, precision, start, values)
     _, log_determinant = np.linalg.slogdet(hessian)
-    n_free = offset.shape[1] - 1
-    _, of_prior = np.linalg.slogdet(even_precision(n_free))
+    n_free = len(at)
+    _, of_prior = np.linalg.slogdet(_metric(n_free, values))
     prior = n_free * np.log(precision).sum() + len(precision) * of_prior
     return float(density - 0.5 * log_determinant + 0.5 * prior), at
 
 
-def posterior_mode(
-    offset: Floats, gold: Ints, counts: Floats, design: Floats, precision: Floats, start: Floats | None = None
-) -> tuple[Floats, float, Floats]:
-    """The most probable shifts (K-1, m) of the class logits, how probable, and the information there.
+def _metric(n_free: int, values: Floats | None) -> Floats:
+    """(F, F): the precision of shifts of size 1: alike for all classes, or of their directions each by itself."""
+    return even_precision(n_free) if values is None else np.eye(n_free)
 
-    A row's logits (n, K) are its offset and its design (n, m) times the shifts, which are normal around 0, each column
-    with its `precision` (m,). The search begins at `start`, if there is one nearby.
+
+def posterior_mode(
+    offset: Floats,
+    gold: Ints,
+    counts: Floats,
+    design: Floats,
+    precision: Floats,
+    start: Floats | None = None,
+    values: Floats | None = None,
+) -> tuple[Floats, float, Floats]:
+    """The most probable shifts (F, m) of the class logits, how probable, and the information there.
+
+    A row's logits are as in `laplace_marginal`; each column of its design has shifts of its `precision` (m,). The
+    search begins at `start`, if there is one nearby.
     """
-    at = np.zeros((offset.shape[1] - 1, design.shape[1])) if start is None else start
-    rows, even = np.arange(len(gold)), even_precision(offset.shape[1] - 1)
+    moves = np.eye(offset.shape[1])[:, 1:] if values is None else values
+    at = np.zeros((moves.shape[1], design.shape[1])) if start is None else start
+    rows, metric = np.arange(len(gold)), _metric(moves.shape[1], values)
 
     def look(point: Floats) -> tuple[Floats, float]:
+        shift = design @ point.T
         logits = offset.copy()
-        logits[:, 1:] += design @ point.T
+        if values is None:
+            logits[:, 1:] += shift
+        else:
+            logits += shift @ values.T
         logs = log_softmax(logits, axis=1)
-        return logs, float(counts @ logs[rows, gold] - 0.5 * (precision * point * (even @ point)).sum())
+        return logs, float(counts @ logs[rows, gold] - 0.5 * (precision * point * (metric @ point)).sum())
 
     logs, here = look(at)
     for _ in range(_NEWTON_STEPS):
-        gradient, hessian = _derivatives(logs, gold, counts, design, at, precision)
+        gradient, hessian = _derivatives(logs, gold, counts, design, at, precision, moves, metric)
         step = np.linalg.solve(hessian, gradient).reshape(at.shape)
         length = 1.0
         there, new = look(at + step)
@@ -326,25 +373,31 @@ def posterior_mode(
         at, logs, before, here = at + length * step, there, here, new
         if abs(here - before) < _REST * (1 + abs(before)):
             break
-    return at, here, _derivatives(logs, gold, counts, design, at, precision)[1]
+    return at, here, _derivatives(logs, gold, counts, design, at, precision, moves, metric)[1]
 
 
 def _derivatives(
-    logs: Floats, gold: Ints, counts: Floats, design: Floats, at: Floats, precision: Floats
+    logs: Floats,
+    gold: Ints,
+    counts: Floats,
+    design: Floats,
+    at: Floats,
+    precision: Floats,
+    moves: Floats,
+    metric: Floats,
 ) -> tuple[Floats, Floats]:
-    """Gradient (q,) and information (q, q), q = (K-1)m, of the log-density that `posterior_mode` maximizes, at which
-    the classes have the logarithms (n, K)."""
-    share = np.exp(logs[:, 1:])
-    n_free, n_columns = share.shape[1], design.shape[1]
-    gap = (np.arange(1, n_free + 1) == gold[:, None]) - share
-    weighted = counts[:, None] * share
-    even = even_precision(n_free)
-    gradient = ((counts[:, None] * gap).T @ design - precision * (even @ at)).ravel()
+    """Gradient (q,) and information (q, q), q = Fm, of the log-density that `posterior_mode` maximizes, at which
+    the classes have the logarithms (n, K); `moves` (K, F) says how a shift moves their logits."""
+    share = np.exp(logs)
+    mean = share @ moves
+    n_free, n_columns = moves.shape[1], design.shape[1]
+    gap = moves[gold] - mean
+    gradient = ((counts[:, None] * gap).T @ design - precision * (metric @ at)).ravel()
     hessian = np.empty((n_free, n_columns, n_free, n_columns))
     for k in range(n_free):
         for m in range(k + 1):
-            spread = weighted[:, k] * ((1.0 if k == m else 0.0) - share[:, m])
+            spread = counts * (share @ (moves[:, k] * moves[:, m]) - mean[:, k] * mean[:, m])
             hessian[k, :, m] = (design * spread[:, None]).T @ design
             hessian[m, :, k] = hessian[k, :, m].T
     size = n_free * n_columns
-    return gradient, hessian.reshape(size, size) + even_blocks(np.diag(precision), n_free)
+    return gradient, hessian.reshape(size, size) + np.kron(metric, np.diag(precision))

@@ -5,7 +5,8 @@ Shapes: P current rows, K classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class DriftVariance:
     shares (P, K) and counts (P,) of the current rows, given their labels; own (K-1, K-1) the covariance that labelers'
     own moves give rates[1:]; unseen: of classes that no gold shows. past (K,): the rates of past rounds, where the
     current ones are to be held against them, within about `moves`. is_split: a part of the shift from the past round
-    is taken for drift in the estimate.
+    is taken for drift in the estimate. toward: the drift's size in one direction (K-1,), where there are several.
     """
 
     drift: DriftPosterior
@@ -39,6 +40,16 @@ class DriftVariance:
     past: Floats | None = None
     is_split: bool = False
     moves: float = RATE_MOVES
+    toward: Callable[[Floats], DriftPosterior] | None = None
+
+    def along(self, along: Floats) -> DriftVariance:
+        """The same with the drift's size in the direction in which it moves  along . rates[1:]  most.
+
+        Grades mostly drift as one, up or down: their mean then drifts farther than the size in all directions says.
+        """
+        if self.toward is None or len(along) == 1 or not self.drift.is_present:
+            return self
+        return replace(self, drift=self.toward(self.steepest(along)[0]), toward=None)
 
     def density(self, apart: Floats) -> Floats:
         """How probable rates are that lie so far from those of past rounds, on the logit scale; 1 for no distance."""
