@@ -22,6 +22,7 @@ know_app = typer.Typer()
 @grouped
 def backtest(
     *,
+    context: typer.Context,
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -59,6 +60,7 @@ def backtest(
     chosen = FromStore(question, from_model, since, before, store=store)
     shape = actions.shape_of(json, markdown)
     if data.history:
+        kept.refuse_beside_files(context, "question", "from_model", "since", "before")
         actions.backtest(data, how, method, shape)
     else:
         recorded.backtest(chosen, data, how, method, shape)
