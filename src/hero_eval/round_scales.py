@@ -25,6 +25,14 @@ BEYOND, BELOW = 0.2, 0.2
 MOSTLY = 0.8
 """So many above the end of the other are enough; half of them beside a scale from 0 to 1."""
 
+SURELY = 30
+"""Labels on each side from which a single labeler's scale is looked at: with ten of 1 to 10, all may lie below 1 by
+chance where that labeler is strict. Doubled, a judge with few labels may change its scale unseen."""
+INSIDE = 0.8
+"""Of a judge's probabilities so many are neither 0 nor 1; where none is, somebody put a threshold to them."""
+MOST_LOOKED_AT = 20
+"""Labelers whose scales are looked at one by one where each takes a pass over the data."""
+
 
 @dataclass(frozen=True)
 class NumberFacts:
@@ -52,6 +60,9 @@ def refuse_other_scales(rounds: Sequence[AnyRound]) -> None:
     tops = [_top(one) for one in telling]
     if not telling or tops[-1] is None:
         return
+    for one in telling[:-1]:
+        if other := _other_scales(one, telling[-1]):
+            _refuse(one, telling[-1], other)
     for one, top in zip(telling[:-1], tops[:-1], strict=True):
         if top is not None and top != tops[-1]:
             low, high = (one, telling[-1]) if top < tops[-1] else (telling[-1], one)
@@ -106,17 +117,81 @@ def _differ(low: AnyRound, high: AnyRound, top: float) -> bool:
     return beyond >= (0.5 if top == 1.0 else MOSTLY) or (beyond >= BEYOND and below >= BELOW)
 
 
-def _refuse(past: AnyRound, current: AnyRound) -> None:
+def _other_scales(past: AnyRound, current: AnyRound) -> list[str]:
+    """Labelers who by themselves are on another scale now: the others may be many, and hide it."""
     shared = sorted(set(past.labelers) & set(current.labelers))
+    if not (past.holds_items and current.holds_items) and len(shared) > MOST_LOOKED_AT:
+        return []
+    before, now = _spread(past, shared), _spread(current, shared)
+    found = []
+    for name in shared:
+        one, other = before.get(name), now.get(name)
+        if one is not None and other is not None and (one.outgrown_by(other) or other.outgrown_by(one)):
+            found.append(name)
+    return found
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Of one labeler's numbers: how many, and how many lie below 0, above 1, above 10, and between 0 and 1."""
+
+    n: float
+    negative: float
+    above_one: float
+    above_ten: float
+    inside: float
+
+    def outgrown_by(self, other: _Spread) -> bool:
+        """Whether these end at 1 or 10 and most others do not, or are 0 and 1 alone where the others lie between."""
+        if min(self.n, other.n) < SURELY or self.negative or other.negative:
+            return False
+        if not self.above_one:
+            cut = not self.inside and not other.above_one and other.inside >= INSIDE * other.n
+            return cut or other.above_one >= 0.5 * other.n
+        return not self.above_ten and other.above_ten >= MOSTLY * other.n
+
+
+def _spread(one: AnyRound, names: Sequence[str]) -> dict[str, _Spread]:
+    """Of labelers whose labels are all numbers."""
+    if not one.holds_items:
+        found = {}
+        for name in names:
+            facts = [_facts(one, {name}, above, below) for above, below in ((1.0, 0.0), (10.0, 0.0), (0.0, 1.0))]
+            if (first := facts[0]) is not None and (second := facts[1]) is not None and (last := facts[2]) is not None:
+                inside = max(last.above + last.below - last.n, 0.0)
+                found[name] = _Spread(first.n, first.below, first.above, second.above, inside)
+        return found
+    held = cast(Round, one)
+    numbers = as_numbers(held.answer_values)[held.label_answer] if held.label_score is None else held.label_score
+    of = held.label_labeler
+
+    def times(hit: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.bincount(of[hit], minlength=len(held.labelers))
+
+    between = (numbers > 0) & (numbers < 1)
+    counts = [times(hit) for hit in (~np.isnan(numbers), numbers < 0, numbers > 1, numbers > 10, between)]
+    words = times(np.isnan(numbers))
+    place = {name: at for at, name in enumerate(held.labelers)}
+    return {
+        name: _Spread(*(float(of_one[place[name]]) for of_one in counts)) for name in names if not words[place[name]]
+    }
+
+
+def _refuse(past: AnyRound, current: AnyRound, who: Sequence[str] = ()) -> None:
+    shared = list(who) or sorted(set(past.labelers) & set(current.labelers))
+    facts = [found for one in (past, current) if (found := _facts(one, shared)) is not None]
+    within = all(found.high <= 1 for found in facts)
     spans = []
-    for one in (past, current):
-        found = _facts(one, shared)
-        assert found is not None
-        spans.append(f"from {number_text(found.low)} to {number_text(found.high)} in {one.name!r}")
+    places = [repr(past.name), repr(current.name)] if past.name != current.name else ["history", "the current round"]
+    for one, place, found in zip((past, current), places, facts, strict=True):
+        bare = within and not any(of.inside for of in _spread(one, shared).values())
+        ends = f"from {number_text(found.low)} to {number_text(found.high)}"
+        spans.append(f"{'are 0 and 1 alone' if bare else f'go {ends}'} in {place}")
+    mend = "in the files" if past.has_scores or current.has_scores else "(map=; command: --map)"
     raise wrong(
         "E210",
-        f"rounds {past.name!r} and {current.name!r} are on different scales: the labels of {name_some(shared)} go "
-        f"{' and '.join(spans)}. Past rounds teach only of the scale that they are on: bring both to one scale (map=; "
-        "command: --map), or leave the other round out. If it is one scale, name all answers (classes=[...]; command: "
+        f"{' and '.join(places)} are on different scales: the labels of {name_some(shared)} "
+        f"{' and '.join(spans)}. Past rounds teach only of the scale that they are on: bring both to one scale {mend}, "
+        "or leave the other round out. If it is one scale, name all answers (classes=[...]; command: "
         "--classes) or, of scores, the kind (label_kind='score'; command: --label-kind score).",
     )

@@ -36,7 +36,7 @@ def test_rounds_on_different_scales_are_refused(tmp_path: Path, engine: str, lar
     """9,996 of 10,000 items would be good: grades from 1 to 5 lie at the end of a history of 0 and 1."""
     paths = {"current": graded(tmp_path / "c", 1, binary=False), "history": graded(tmp_path / "h", 2, binary=True)}
     rounds = {name: read_on(engine if name == large else "memory", path) for name, path in paths.items()}
-    with pytest.raises(hero.InputError, match=r"E210 .* from 0 to 1 in 'h' and from 1 to 5 in 'c'"):
+    with pytest.raises(hero.InputError, match=r"E210 .* from 0 to 1 in 'h' and go from 1 to 5 in 'c'"):
         hero.estimate_rate(rounds["current"].without_gold(), rounds["history"], method="hero1", positive="5")
 
 

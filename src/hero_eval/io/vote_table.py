@@ -67,6 +67,22 @@ class VoteArrays:
     n_ignored: int
 
 
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Which models the votes are on, by place in `models`, and what answers the caller explained, folded."""
+
+    models: tuple[str, ...]
+    first: Codes
+    second: Codes
+    explained: frozenset[str]
+
+    def named(self, texts: Sequence[str], codes: Codes) -> Codes:
+        """(n,): 0 or 1 where the answer is the name of the row's first or second model, else -2."""
+        place = {name: at for at, name in enumerate(self.models)}
+        winner = np.array([*(place.get(text, -2) for text in texts), -2], np.int64)[codes]
+        return np.where(winner < 0, -2, np.where(winner == self.first, 0, np.where(winner == self.second, 1, -2)))
+
+
 def parse_votes(
     source: InputTable,
     columns: Mapping[str, str],
@@ -91,10 +107,11 @@ def parse_votes(
         labelers, (labeler,) = _together([table.columns["labeler"]])
     problems += _null_problems(source.name, {"model_a": first, "model_b": second, "labeler": labeler})
     words = _words(mapped)
-    label, bad = _outcomes(table, "label", words, models, first, second, problems)
+    shown = Shown(models, first, second, frozenset(map(fold, mapped)))
+    label, bad = _outcomes(table, "label", words, shown, problems)
     gold = np.full(table.n_rows, -1, np.int64)
     if "gold" in table.columns:
-        gold, _ = _outcomes(table, "gold", words, models, first, second, problems)
+        gold, _ = _outcomes(table, "gold", words, shown, problems)
     itself = np.flatnonzero((first == second) & (first >= 0))
     if len(itself):
         row, name = int(itself[0]), models[int(first[itself[0]])]
@@ -207,20 +224,19 @@ def _outcomes(
     table: Any,
     column: str,
     words: Mapping[str, int],
-    models: tuple[str, ...],
-    first: Codes,
-    second: Codes,
+    shown: Shown,
     problems: list[Problem],
 ) -> tuple[Codes, NDArray[np.bool_]]:
     """(n,): 0 A, 1 B, 2 tie, -1 none; and which say that both are bad. An answer may name the model that won."""
     coded = encode_answers(table.columns[column])
     texts = coded.list_texts()
     by_word = np.array([*(words.get(fold(text), -2) for text in texts), -1], np.int64)
-    place = {name: at for at, name in enumerate(models)}
-    winner = np.array([*(place.get(text, -2) for text in texts), -2], np.int64)[coded.codes]
-    said = by_word[coded.codes]
-    said = np.where((said == -2) & (winner >= 0) & (winner == first), 0, said)
-    said = np.where((said == -2) & (winner >= 0) & (winner == second), 1, said)
+    said, named = by_word[coded.codes], shown.named(texts, coded.codes)
+    both = [text in shown.models and fold(text) in words and fold(text) not in shown.explained for text in texts]
+    either = np.array([*both, False], np.bool_)[coded.codes]
+    if either.any():
+        said = _name_or_side(table, column, said, named, either, problems)
+    said = np.where(said == -2, named, said)
     strange = np.flatnonzero(said == -2)
     if len(strange):
         names = sorted({coded.text(int(coded.codes[row])) for row in strange})[:5]
@@ -233,6 +249,34 @@ def _outcomes(
             )
         )
     return np.where(said == 3, 2, np.maximum(said, -1)), said == 3
+
+
+def _name_or_side(
+    table: Any, column: str, said: Codes, named: Codes, either: NDArray[np.bool_], problems: list[Problem]
+) -> Codes:
+    """The outcomes where answers such as "a" or "1" (`either`) may be a model's name or a word for a side.
+
+    The other answers tell which; E233 if they do not, and it matters.
+    """
+    by_name = bool((~either & (said == -2) & (named >= 0)).any())
+    by_side = bool((~either & ((said == 0) | (said == 1))).any() or (either & (named < 0)).any())
+    if by_name != by_side:
+        return np.where(either, named, said) if by_name else said
+    apart = np.flatnonzero(either & (named != said))
+    if len(apart):
+        text = str(table.columns[column][int(apart[0])])
+        code = int(said[apart[0]])
+        side = ("left", "right", "tie", "both bad")[code]
+        means = ("the side shown first", "the side shown second", "a tie", "both bad")[code]
+        problems.append(
+            Problem(
+                "E233",
+                f"{table.column(column)} says {text!r}, first in data row {apart[0] + 1}, which is a model's name, and "
+                f"may also stand for {means}. If it does, say so: map={{{text!r}: {side!r}}} (command: --map "
+                f"{text}={side}); if it names the model, call the model something else in all columns",
+            )
+        )
+    return said
 
 
 def _covariates(table: Any, names: Sequence[str], problems: list[Problem]) -> NDArray[np.float64]:

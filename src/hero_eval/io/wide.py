@@ -306,9 +306,8 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
         if gold is not None:
             more, _ = _recognized(name, table, rest, gold, replace(asked, known=()))
         else:  # a new judge beside them
-            called = {one: looks[one] for one in rest if one in looks and names_a_judge(one)}
-            called = {one: look for one, look in called.items() if not _FACTS.search(_plain_name(one))}
-            more = _scales_of(familiar, {**called, **{one: looks[one] for one in familiar}})
+            new = [one for one in looks if names_a_judge(one) and not _FACTS.search(_plain_name(one))]
+            more = _scales_of(familiar, {one: looks[one] for one in (*new, *familiar)})
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
     called = [one for one in plausible if names_a_judge(one)]

@@ -303,6 +303,12 @@ def named_rounds(rounds: Sequence[RoundLike] | Mapping[str, RoundLike]) -> tuple
     """Names and rounds of the models; E230 or E231 if they cannot be ranked."""
     if isinstance(rounds, Round):
         raise wrong("E230", "rounds is a single Round. Give one for each model, as a list or a mapping of names")
+    if not isinstance(rounds, Mapping) and hasattr(rounds, "columns"):
+        raise wrong(
+            "E230",
+            "rounds is a single dataframe. Give one for each model, such as {name: part for name, part in "
+            "frame.groupby('model')} of pandas",
+        )
     taken = tuple(as_round(one) for one in (rounds.values() if isinstance(rounds, Mapping) else rounds))
     for one in taken:
         one.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here
