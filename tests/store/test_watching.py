@@ -58,6 +58,7 @@ def test_a_store_is_watched(tmp_path: Any) -> None:
             quiet = strict(ask("watch", "--store", place, "--json"))
             assert quiet["quiet"]
             assert len(quiet["rounds"]) == 2
+            assert hero.watch(place).to_dict() == hero.watch(store).to_dict()  # a path will do
     result = runner.invoke(app, ["watch", "--store", place])
     assert result.exit_code == 4
     assert "v1 changed from r1 to r2" in result.stdout

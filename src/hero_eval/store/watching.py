@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,7 @@ from hero_eval.errors import HeroError, wrong
 from hero_eval.estimate import Estimate, check_level, number
 from hero_eval.labelers.over_time import OverTime, holm, reliability_over_time
 from hero_eval.store.log import Entry
+from hero_eval.store.store import open_store
 from hero_eval.targets.rate import estimate_rate
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ class Watch:
 
 
 def watch(
-    store: ReadableStore,
+    store: ReadableStore | str | os.PathLike[str],
     question: str | None = None,
     *,
     level: float = 0.95,
@@ -136,8 +138,8 @@ def watch(
 
     Parameters
     ----------
-    store : Store
-        The store.
+    store : Store or path-like
+        The store, or where it is.
     question : str, optional
         Rounds of this question. None: the store's only one.
     level : float, default 0.95
@@ -155,9 +157,11 @@ def watch(
     Raises
     ------
     InputError
-        If the store holds several questions and none is named (E206), or no such question (E201) or round (E403).
+        If there is no store (E401), it holds several questions and none is named (E206), or no such question (E201)
+        or round (E403).
     """
     check_level(level)
+    store = open_store(store) if isinstance(store, str | os.PathLike) else store
     rows = [row for row in store.rounds() if not row.is_votes]
     questions = sorted({row.question for row in rows})
     if question is None and len(questions) > 1:
