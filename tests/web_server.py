@@ -100,7 +100,8 @@ DRAWS_AND_READS = ("hero_eval.store.store", "altair", "vl_convert", "pandas", "d
 def _forked() -> Any:
     """What starts processes that work in the background, from one that has loaded what all of them load."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*WORK_LOADS, *DRAWS_AND_READS, *(f"hero_eval.methods.{name}" for name in all_methods())])
+    methods = [f"hero_eval.methods.{name}" for name in all_methods()]
+    context.set_forkserver_preload([*WORK_LOADS, *DRAWS_AND_READS, *methods])
     return context
 
 
