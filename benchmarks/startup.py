@@ -6,7 +6,7 @@ With --command what `hero --help` takes, and `hero estimate` of a round with fou
 three labels by 11 labelers, a tenth of them with gold: yes and no, and ratings from 1 to 5, from CSV files.
 
 Every repeat is a process of its own. Shown are the best and the median of seconds on the clock, and the best of
-processor seconds, which other work on the machine changes least. Nothing is compiled: kernels load from 300,000
+processor seconds, which other work on the machine changes least. Nothing is compiled: kernels load from 40,000
 labels on.
 """
 

@@ -26,10 +26,13 @@ def ask(*arguments: str, code: int = 0) -> str:
 
 
 def refused(*arguments: str, code: int = 2) -> str:
-    """Stderr of a command that must fail and print nothing on stdout."""
+    """Stderr of a command that must fail and print nothing on stdout, or with `--json` the refusal alone."""
     result = runner.invoke(app, list(arguments), catch_exceptions=False)
     assert result.exit_code == code, result.output
-    assert result.stdout == ""
+    if "--json" in arguments:
+        assert strict(result.stdout)["exit_code"] == code
+    else:
+        assert result.stdout == ""
     assert "Traceback" not in result.stderr
     return result.stderr
 

@@ -5,6 +5,7 @@ Every problem has a code from `CATALOGUE`. A `HeroError` carries all problems th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -184,6 +185,12 @@ class SupportError(HeroError):
 def wrong(code: str, message: str) -> InputError:
     """An `InputError` with a single problem."""
     return InputError(Problem(code, message))
+
+
+def unwritable(what: str, error: OSError) -> InputError:
+    """E213: this output cannot be written, for the reason that the system gives."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return wrong("E213", f"{what} cannot be written: {reason}. Write it elsewhere, or make room there.")
 
 
 def unsupported(code: str, message: str) -> SupportError:

@@ -335,7 +335,7 @@ class Estimate(Displayed):
         Raises
         ------
         InputError
-            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
+            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written (E213).
         """
         return Path(render("report", self, path, title=title))
 

@@ -638,3 +638,33 @@ def test_scores_without_any_gold_cannot_be_told(tmp_path: Path) -> None:
 def test_a_plan_without_a_round_names_options_of_the_command() -> None:
     code, told = run("plan", "--width", "0.1")
     assert (code, "--items 500 --labelers 5" in " ".join(told.split())) == (2, True), told
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("labelers", ["--since", "2026-01"]),
+        ("labelers", ["--judges", "gpt"]),
+        ("backtest", ["--before", "2026-01"]),
+        ("rank", ["--question", "helpful"]),
+        ("arena", ["--since", "2026-01"]),
+    ],
+)
+def test_what_chooses_stored_rounds_is_refused_beside_files(command: str, options: list[str], tmp_path: Path) -> None:
+    """`hero arena votes.csv --since` ranked all votes without a word."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("item,labeler,label,gold\n1,x,1,1\n2,x,0,0\n")
+    files = [str(tmp_path / name) for name in (("a.csv",) if command == "arena" else ("a.csv", "b.csv"))]
+    code, told = run(command, *files, *options)
+    assert code == 2
+    assert "E204" in told
+    assert options[0] in told
+
+
+def test_defaults_of_a_project_choose_nothing_beside_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project's own dates are for its store; its files would be refused."""
+    (tmp_path / "hero.toml").write_text('question = "helpful"\n[history]\nsince = "2026-01-01"\n')
+    (tmp_path / "a.csv").write_text("item,labeler,label,gold\n1,x,1,1\n2,x,0,0\n3,x,1,0\n")
+    monkeypatch.chdir(tmp_path)
+    code, told = run("labelers", "a.csv")
+    assert (code, "discrimination" in told) == (0, True), told

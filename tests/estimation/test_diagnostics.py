@@ -111,7 +111,8 @@ def test_errors_are_those_of_dealing_answers_out_again(n_classes: int) -> None:
     shares = np.eye(n_classes)[gold] * 0.9 + 0.1 / n_classes
     dealt = np.eye(n_classes)[np.stack([answer, *(rng.permutation(answer) for _ in range(4000))])]
     cross = np.broadcast_to(shares.T @ shares, (len(dealt), n_classes, n_classes))
-    found = guards._skills(cross, dealt.swapaxes(1, 2) @ shares, dealt.sum(axis=1))
+    sums = dealt.swapaxes(1, 2) @ shares
+    found = guards._skills(cross, sums, dealt.sum(axis=1), np.broadcast_to(np.eye(n_classes), sums.shape))
     values = found.value[1:]
     assert abs(values.mean()) < 4 * values.std() / np.sqrt(len(values))
     assert found.error[0] == pytest.approx(values.std(), rel=0.05)

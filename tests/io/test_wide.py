@@ -139,6 +139,23 @@ def test_prompts_that_several_models_answered_are_items_each() -> None:
     assert hero.Round(frame.drop(columns=["id", "claude", "ann"])).n_items == 120
 
 
+@pytest.mark.parametrize("name", ["prompt_id", "conversation_id", "Trace ID", "sampleId", "uuid"])
+def test_a_column_of_ids_is_taken_for_them(name: str) -> None:
+    """Two models' rows in different orders would be paired by their number, or items called by their whole text."""
+    frame = wide().rename(columns={"id": name})
+    frame = frame if name == "prompt_id" else frame.drop(columns="prompt")
+    assert note(hero.Round(frame))["item"] == name
+    assert hero.Round(frame[::-1].reset_index(drop=True)).holds_same_as(hero.Round(frame))
+
+
+def test_ids_that_are_not_clear_are_not_taken() -> None:
+    """Names of labelers, columns of two kinds of ids and ids that repeat say nothing of which row is which."""
+    frame = wide(paid=range(120)).drop(columns=["id", "prompt"])
+    assert note(hero.Round(frame))["item"] is None
+    assert note(hero.Round(frame.assign(user_id=range(120), call_id=range(120))))["item"] is None
+    assert note(hero.Round(frame.assign(user_id=[k // 2 for k in range(120)])))["item"] is None
+
+
 def test_of_many_labelers_some_are_named() -> None:
     """Ten thousand columns would be told one by one."""
     frame = pd.DataFrame({"item": [1, 2], **{f"j{k}": [0, 1] for k in range(30)}})

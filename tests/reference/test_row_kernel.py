@@ -13,7 +13,7 @@ from random_examples import examples
 from hero_eval.errors import SupportError
 from hero_eval.model.em import EMOptions, EMReport
 from hero_eval.model.hero3 import fit as fit_module
-from hero_eval.model.hero3 import level_information, likelihood, row_kernel, shape
+from hero_eval.model.hero3 import level_information, likelihood, pair_kernel, row_kernel, shape
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
 from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.level_priors import prior_gradient
@@ -167,21 +167,22 @@ def naive_lost(fit: LevelFit) -> Floats:
 
 
 @pytest.mark.parametrize("kind", [(0, 2, 0), (0, 3, 2), (3, 2, 0), (3, 3, 2), (-3, 2, 0), (-3, 3, 2)], ids=str)
-@pytest.mark.parametrize("ways", ["pairs", "products", "kernel", "compiled pairs"])
+@pytest.mark.parametrize("ways", ["pairs", "products", "kernel", "compiled pairs", "tables"])
 def test_what_is_lost_is_the_variance_of_slopes(
     kind: tuple[int, int, int], ways: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every standard error would rest on a wrong curvature, in one of the ways to sum it up."""
     if ways != "pairs":
         monkeypatch.setattr(shape, "_MOST_PAIRS", 0)
-    if ways in ("kernel", "compiled pairs"):
+    if ways in ("kernel", "compiled pairs", "tables"):
         monkeypatch.setattr(likelihood, "MANY_LABELS", 0)
         monkeypatch.setattr(row_kernel, "_CHUNK", 40)
-        monkeypatch.setattr(level_information, "_FULL_SHARE", 2.0 if ways == "compiled pairs" else 0.0)
+        monkeypatch.setattr(level_information, "_FULL_SHARE", 0.0 if ways == "kernel" else 2.0)
+        monkeypatch.setattr(pair_kernel, "_MOST_TABLE", 1 << 20 if ways == "tables" else 0)
     fit = some_fit(5, *kind)
     information, slow = LevelInformation(fit), naive_lost(fit)
     counts = fit.rows.patterns.counts
-    assert (information._compiled_lost(counts) is None) == (ways != "compiled pairs")
+    assert (information._compiled_lost(counts) is None) == (ways not in ("compiled pairs", "tables"))
     assert information._lost(counts) == pytest.approx(slow, abs=1e-5)
     vectors = np.random.default_rng(0).normal(size=(information.size, 2))
     for vector in vectors.T:

@@ -197,6 +197,18 @@ def test_models_are_ranked_by_their_rates(models: dict[str, hero.Round], past: h
 
 
 @pytest.mark.slow
+def test_the_order_of_models_is_nothing(models: dict[str, hero.Round], past: hero.Round) -> None:
+    """Intervals that hold together moved in the fourth digit, with the arbitrary signs of eigenvectors."""
+    found = [
+        hero.rank({name: models[name] for name in order}, past, method="hero1").to_frame("pandas").set_index("model")
+        for order in (sorted(models), sorted(models, reverse=True), [*sorted(models)[1:], min(models)])
+    ]
+    for other in found[1:]:
+        same = other.loc[found[0].index]
+        assert same[["low", "high"]].to_numpy() == pytest.approx(found[0][["low", "high"]].to_numpy(), abs=1e-9)
+        assert same["p_best"].to_numpy() == pytest.approx(found[0]["p_best"].to_numpy(), abs=1e-9)
+
+
 @pytest.mark.parametrize("method", ["hero1", "hero3", "majority_vote"])
 def test_two_models_are_a_comparison(models: dict[str, hero.Round], past: hero.Round, method: str) -> None:
     """A user who has two models would see two answers."""

@@ -20,27 +20,37 @@ MOST = 40
 """Labelers that one picture can show; the table behind it holds all."""
 
 PANEL = 190
+PANELS = 4
+"""Of them side by side."""
 
 
 def labelers(result: Reliability, level: float = 0.95) -> Chart:
-    """Agreement with gold, and the share of each gold class that a labeler names rightly, with intervals."""
+    """Agreement with gold, and the share of each gold class that a labeler names rightly, with intervals.
+
+    Of scores, which agree with nothing, their mean place in each gold class.
+    """
     alt = altair()
     columns = reliability_columns(result, level)
+    form = ".1f" if result.scored else "~p"
     shown = _most_labels(columns, result)
     data = values({name: [of[row] for row in shown] for name, of in columns.items()})
     y = alt.Y("labeler:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False))
-    x = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~p", tickCount=3))
+    x = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format=form, tickCount=3))
     base = alt.Chart(data)
     layers = alt.layer(
         base.mark_rule(strokeWidth=2, color=INK).encode(x=alt.X("low:Q", title=None), x2="high:Q", y=y),
         base.mark_point(filled=True, size=60, opacity=1, color=INK).encode(x=x, y=y),
     ).properties(width=PANEL, height={"step": 22})
     order = list(dict.fromkeys(columns["what"]))
-    drawn = layers.facet(column=alt.Column("what:N", sort=order, title=None), spacing=16)
-    title = _span_of(columns)
+    if len(order) <= PANELS:
+        drawn = layers.facet(column=alt.Column("what:N", sort=order, title=None), spacing=16)
+    else:  # in one row they would be too small to read
+        drawn = layers.facet(facet=alt.Facet("what:N", sort=order, title=None), columns=PANELS, spacing=16)
+    title = _rise_of(result) if result.scored else _span_of(columns)
+    what = "Mean place of scores among the labeler's own" if result.scored else "Share of answers that are right"
     left = len(result.labelers) - len({columns["labeler"][row] for row in shown})
     more = f"; the {MOST} with the most labels of {len(result.labelers)}" if left else ""
-    subtitle = f"Share of answers that are right, with {phrasing.percent(level)} intervals{more}"
+    subtitle = f"{what}, with {phrasing.percent(level)} intervals{more}"
     return Chart(title, columns, titled(drawn, title, subtitle))
 
 
@@ -49,9 +59,9 @@ def reliability_columns(result: Reliability, level: float = 0.95) -> dict[str, l
     rows = result.to_frame("pyarrow").to_pylist()
     shares = [key.removesuffix("_se") for key in rows[0] if key.endswith("_se")]
     z = float(special.ndtri(0.5 + level / 2))
-    agreed = _agreement_with_gold(result)
+    agreed = [] if result.scored else _agreement_with_gold(result)
     made: list[tuple[Any, ...]] = []
-    for row, (right, of) in zip(rows, agreed, strict=True):
+    for row, (right, of) in zip(rows, agreed, strict=False):
         ends = _wilson(right, of, z)
         made.append((row["labeler"], "agreement with gold", *ends, row["labels"], row["gold"]))
     for share, met in zip(shares, result.items_met()[:, _classes_of(shares)].T, strict=True):
@@ -68,6 +78,8 @@ def _classes_of(shares: Sequence[str]) -> list[int]:
 
 
 def _share_name(share: str) -> str:
+    if share.startswith("place_"):
+        return f"where gold is {short(share.removeprefix('place_'), 20)!r}"
     return f"right on {short(share.removeprefix('right_'), 20)!r}" if share.startswith("right_") else share
 
 
@@ -118,6 +130,16 @@ def _span_of(columns: dict[str, list[Any]]) -> str:
     if len(agreed) == 1:
         return f"The labeler agrees with gold {100 * agreed[0]:.0f}% of the time"
     return f"Labelers agree with gold {100 * min(agreed):.0f}% to {100 * max(agreed):.0f}% of the time"
+
+
+def _rise_of(result: Reliability) -> str:
+    skill = result.to_frame("pyarrow")["discrimination"].to_pylist()
+    known = [value for value in skill if math.isfinite(value)]
+    if not known:
+        return "No labeler has scored an item with gold"
+    if len(known) == 1:
+        return f"How far scores rise with gold (1 is perfectly): {known[0]:.2f}"
+    return f"How far scores rise with gold (1 is perfectly): {min(known):.2f} to {max(known):.2f}"
 
 
 def pool_shift(rounds: Sequence[Round]) -> Chart:
@@ -193,11 +215,13 @@ def over_time(result: OverTime) -> Chart:
     rows = [row for row, name in enumerate(columns["labeler"]) if name in kept]
     data = values({name: [of[row] for row in rows] for name, of in columns.items()})
     shape, dash = shaped(columns["what"])
+    placed = any(what.startswith("place_") for what in columns["what"])
+    share = "place" if placed else "share right"
     base = alt.Chart(data)
     x = alt.X("round:N", sort=None, title=None, axis=alt.Axis(labelAngle=-40, labelLimit=90))
-    y = alt.Y("value:Q", title="share right", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~p", tickCount=3))
+    y = alt.Y("value:Q", title=share, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~p", tickCount=3))
     layers = alt.layer(
-        base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=x, y=alt.Y("low:Q", title="share right"), y2="high:Q"),
+        base.mark_rule(color=QUIET, strokeWidth=1.5).encode(x=x, y=alt.Y("low:Q", title=share), y2="high:Q"),
         base.mark_line(color=INK, strokeWidth=1.5).encode(
             x=x, y=y, strokeDash=alt.StrokeDash("what:N", scale=dash, title=None)
         ),
@@ -213,7 +237,8 @@ def over_time(result: OverTime) -> Chart:
         else "No labeler changed, as far as the gold tells"
     )
     more = f"; {len(kept)} of {len(who)} labelers" if len(who) > len(kept) else ""
-    subtitle = f"Share of each gold class answered rightly, with {phrasing.percent(result.level)} intervals{more}"
+    told = "Mean place of scores in each gold class" if placed else "Share of each gold class answered rightly"
+    subtitle = f"{told}, with {phrasing.percent(result.level)} intervals{more}"
     return Chart(title, columns, titled(drawn, title, subtitle))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hero_eval.documents import plain
-from hero_eval.errors import wrong
+from hero_eval.errors import unwritable, wrong
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 
 INK, QUIET, FAINT, ACCENT, GROUND = "#1b1b1b", "#595959", "#d9d9d9", "#0b5cad", "#ffffff"
@@ -69,7 +69,7 @@ class Chart(Framed):
             else:
                 place.write_text(self._text(place.suffix), encoding="utf-8")
         except OSError as error:
-            raise wrong("E201", f"path is {str(path)!r}, which cannot be written: {error.strerror}") from error
+            raise unwritable(f"the chart {str(path)!r}", error) from error
         return place
 
     def _text(self, kind: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.progress import Activity, activity, bar
 from hero_eval.cli.render import show
 from hero_eval.documents import SCHEMA_VERSION
-from hero_eval.errors import InputError, Problem, unsupported, wrong
+from hero_eval.errors import InputError, Problem, unsupported, unwritable, wrong
 from hero_eval.gates import Gate
 
 GATE_CLOSED = 4
@@ -334,5 +336,29 @@ def check_output(output: Path) -> None:
         raise wrong("E201", f"--output is {str(output)!r}. Its name ends in .csv or .parquet")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
+        if output.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "")
+        beside = _beside(output)
+        beside.touch()
+        beside.unlink()
     except OSError as error:
-        raise wrong("E201", f"--output is {str(output)!r}, which cannot be written: {error.strerror}") from error
+        raise unwritable(str(output), error) from error
+
+
+def _beside(output: Path) -> Path:
+    return output.with_name(output.name + ".part")
+
+
+def write_table(table: Any, output: Path) -> None:
+    """CSV or Parquet, by the ending, which `check_output` has looked at; written beside and then moved, so never half
+    there."""
+    from pyarrow import csv, parquet
+
+    beside = _beside(output)
+    try:
+        csv.write_csv(table, beside) if output.suffix == ".csv" else parquet.write_table(table, beside)
+        beside.replace(output)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise unwritable(str(output), error) from error

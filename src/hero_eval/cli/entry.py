@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
-
 
 def run() -> None:
-    """Run the command line."""
+    """Run the command line. Whatever is loaded is loaded in here: Ctrl-C is answered from the first line on."""
     try:
         from hero_eval.cli.main import run as commands  # what takes a quarter of a second to load
 
         commands()
     except KeyboardInterrupt:
+        from hero_eval.cli.interrupts import INTERRUPTED, MESSAGE
+
         sys.stderr.write(f"{MESSAGE}\n")
         sys.exit(INTERRUPTED)
     finally:

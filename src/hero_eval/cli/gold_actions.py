@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import gold_views
-from hero_eval.cli.actions import check_output
+from hero_eval.cli.actions import check_output, write_table
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, read_rounds
 from hero_eval.cli.json_output import show_json
@@ -195,15 +195,3 @@ def _all_probabilities(queue: hero.GoldQueue) -> Any:
         name = pa.array([one.name] * table.num_rows)
         tables.append(table.add_column(0, "round", name) if len(queue.draws) > 1 else table)
     return pa.concat_tables(tables)
-
-
-def write_table(table: Any, path: Path) -> None:
-    """As CSV or Parquet, by the ending, which `check_output` has looked at."""
-    if path.suffix == ".csv":
-        from pyarrow import csv
-
-        csv.write_csv(table, path)
-    else:
-        from pyarrow import parquet
-
-        parquet.write_table(table, path)

@@ -188,17 +188,11 @@ def plan(
     meant = not only_planned and stored.is_meant(current is not None, otherwise=True)
     source = stored if meant else None
     count, reading = _labels_per_item(reading, planned=current is None and source is None)
-    if current is None and source is None and not _typed(context, "history"):
+    if current is None and source is None and not kept.typed(context, "history"):
         history = None  # a project's own past rounds are of its rounds, and not of one that is only planned
     data = Data(given.some(current), history or (), reading, positive)
     asked = {"width": width, "budget": budget, "level": level, "labelers": count}
     gold_actions.plan(data, asked | vars(design), cost, judges, chart, as_json=json, stored=source)
-
-
-def _typed(context: typer.Context, option: str) -> bool:
-    """Whether the option is on the command line, and not of a file of defaults."""
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _labels_per_item(reading: Counting, *, planned: bool) -> tuple[int | None, Counting]:

@@ -88,7 +88,11 @@ def _amount(kind: str, amount: float) -> str:
 
 
 def _money(cost: float) -> str:
-    return f"{cost:,.2f}" if cost == cost else phrasing.UNKNOWN
+    return _if_known(cost, f"{cost:,.2f}")
+
+
+def _if_known(value: float, text: str) -> str:
+    return text if value == value else phrasing.UNKNOWN
 
 
 def worth(result: Worths, name: str) -> Page:
@@ -104,10 +108,10 @@ def worth(result: Worths, name: str) -> Page:
             *([one.kind] if judged else []),
             f"{one.labels:.2f}",
             _money(one.cost),
-            f"{one.width_without:.3f}",
-            f"+{100 * one.variance_share:.0f}%",
-            phrasing.UNKNOWN if one.worth != one.worth else f"+{100 * one.worth:.2g}%",
-            phrasing.UNKNOWN if one.golds_instead != one.golds_instead else f"{one.golds_instead:.0f}",
+            _if_known(one.width_without, f"{one.width_without:.3f}"),
+            _if_known(one.variance_share, f"+{100 * one.variance_share:.0f}%"),
+            _if_known(one.worth, f"+{100 * one.worth:.2g}%"),
+            _if_known(one.golds_instead, f"{one.golds_instead:.0f}"),
         ]
         for one in result.labelers
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
 from hero_eval.cli import item_views
-from hero_eval.cli.actions import check_output, options_of
+from hero_eval.cli.actions import check_output, options_of, write_table
 from hero_eval.cli.blocks import Line
 from hero_eval.cli.inputs import Data, Rounds, read_rounds
 from hero_eval.cli.json_output import show_json
@@ -37,7 +37,7 @@ def show_items(
     table = result.items("pyarrow")
     held, why_not = _calibration(result) if calibrated else (None, "")
     if output is not None:
-        _write(table, output)
+        write_table(table, output)
     if chart is not None and held is not None:
         from hero_eval import charts
 
@@ -96,18 +96,6 @@ def _calibration(result: hero.Estimate) -> tuple[hero.ItemCalibration | None, st
     except SupportError as error:
         return None, error.problems[0].message
     return found, ""
-
-
-def _write(table: Any, output: Path) -> None:
-    """CSV or Parquet, written beside and then moved, so never half there."""
-    from pyarrow import csv, parquet
-
-    beside = output.with_name(output.name + ".part")
-    try:
-        csv.write_csv(table, beside) if output.suffix == ".csv" else parquet.write_table(table, beside)
-        beside.replace(output)
-    except OSError as error:
-        raise wrong("E213", f"--output is {str(output)!r}, which cannot be written: {error}") from error
 
 
 def _document(

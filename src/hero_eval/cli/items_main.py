@@ -25,7 +25,13 @@ def items(
     history: given.Histories = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write one row for each item here: .csv or .parquet.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write one row for each item here: .csv or .parquet.",
+            show_default=False,
+        ),
     ] = None,
     chart: Annotated[
         Path | None,

@@ -22,6 +22,7 @@ know_app = typer.Typer()
 @grouped
 def backtest(
     *,
+    context: typer.Context,
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -59,6 +60,7 @@ def backtest(
     chosen = FromStore(question, from_model, since, before, store=store)
     shape = actions.shape_of(json, markdown)
     if data.history:
+        kept.refuse_beside_files(context, "question", "from_model", "since", "before")
         actions.backtest(data, how, method, shape)
     else:
         recorded.backtest(chosen, data, how, method, shape)
@@ -98,7 +100,13 @@ def study(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the rows to this .csv or .parquet file.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write the rows to this .csv or .parquet file.",
+            show_default=False,
+        ),
     ] = None,
     json: given.AsJson = False,
 ) -> None:

@@ -81,6 +81,8 @@ def demo(
     output: Annotated[
         Path | None,
         typer.Option(
+            "--output",
+            "-o",
             metavar="DIR",
             help="Also write report.html, report.md and estimate.json to this folder.",
             show_default=False,
@@ -314,6 +316,7 @@ def report(
 @grouped
 def labelers(
     *,
+    context: typer.Context,
     history: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -342,6 +345,12 @@ def labelers(
 
     data = Data((), history or (), reading, positive, one_positive=True)
     chosen = FromStore(question, from_model, since, before, store=store)
+    if history:
+        kept.refuse_beside_files(context, "question", "from_model", "since", "before")
+    if judges is not None and cost is None:
+        from hero_eval.errors import wrong
+
+        raise wrong("E204", "--judges says whose labels cost what a judge's do: give --cost, too")
     if cost is not None:
         gold_actions.worth(data, chosen, cost, judges, level, as_json=json)
     elif over_time:

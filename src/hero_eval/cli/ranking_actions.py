@@ -18,7 +18,7 @@ from hero_eval.cli.option_groups import Estimating
 from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show
-from hero_eval.errors import wrong
+from hero_eval.errors import unwritable, wrong
 from hero_eval.name_lists import MAPPED, chosen_values, mapping, names, split
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def write_csv(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
             writer.writerow(columns)
             writer.writerows(zip(*columns.values(), strict=True))
     except OSError as error:
-        raise wrong("E213", f"{file} cannot be written: {error.strerror}.") from error
+        raise unwritable(str(file), error) from error
 
 
 def arena(

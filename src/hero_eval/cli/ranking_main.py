@@ -104,6 +104,7 @@ Over = Annotated[
 @grouped
 def rank(
     *,
+    context: typer.Context,
     rounds: Annotated[
         list[Path] | None,
         typer.Argument(metavar="ROUND", help=f"One round for each model: {given.ROUND}.", show_default=False),
@@ -133,8 +134,7 @@ def rank(
     asked = {"best": best, "correction": correction, "where": chosen_values("--where", where)}
     files = ranking_actions.Files(csv, output)
     if rounds:
-        if movement:
-            raise wrong("E204", "--movement is for rounds of the store, and files are named")
+        kept.refuse_beside_files(context, "question", "model", "since", "before", "movement")
         ranking_actions.rank(data, how, asked, files, as_json=json)
     elif question is None and not model:
         raise wrong("E206", "no round is named. Give one for each model, or a question of the store: --question NAME")
@@ -154,6 +154,7 @@ def rank(
     ),
 )
 def arena(
+    context: typer.Context,
     votes: Annotated[
         Path | None,
         typer.Argument(
@@ -287,9 +288,7 @@ def arena(
     battles = ranking_actions.NextBattles(next_, top, pair)
     files = ranking_actions.Files(csv, output)
     if votes is not None:
-        if question is not None or round is not None or together or movement:
-            what = "--question, --round, --together and --movement are"
-            raise wrong("E204", f"{what} for votes of the store, and a file is named")
+        kept.refuse_beside_files(context, "question", "round", "together", "since", "before", "movement")
         ranking_actions.arena(votes, history or [], reading, asked, battles, files, as_json=json)
     elif question is None and round is None:
         raise wrong("E206", "no votes are named. Give a file, or votes of the store: --question NAME or --round NAME")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hero_eval.errors import wrong
+
 _STORE = "The store"
 DEFAULT_STORE = "hero-store"
 
@@ -217,3 +219,19 @@ NoRecord = Annotated[bool, typer.Option("--no-save", help="Do not record what th
 StoredRound = Annotated[
     str, typer.Argument(metavar="ROUND", autocompletion=complete_round, help="A round of the store.")
 ]
+
+
+def typed(context: typer.Context, option: str) -> bool:
+    """Whether the option is on the command line, and not of a file of defaults."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_beside_files(context: typer.Context, *options: str) -> None:
+    """E204 for options that choose among rounds of the store where files are named: they would do nothing."""
+    named = [f"--{name.replace('_', '-')}" for name in options if typed(context, name)]
+    if named:
+        from hero_eval import phrasing
+
+        verb = "chooses" if len(named) == 1 else "choose"
+        raise wrong("E204", f"{phrasing.join(named)} {verb} among rounds of the store, and files are named")

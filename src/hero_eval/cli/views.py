@@ -205,7 +205,10 @@ def labelers(result: Reliability, rows: Sequence[Mapping[str, Any]]) -> Page:
         f"{phrasing.count(len(rows), 'labeler')}, learned from {phrasing.count(result.n_items, 'item')} of which "
         f"{result.n_gold:,} have gold (EM {result.report.state})."
     )
-    tables = _two_classes(rows) if len(result.classes) == 2 else _more_classes(result.classes, rows)
+    if len(result.classes) == 2 and not result.scored:
+        tables: Page = [*_two_classes(rows)]
+    else:
+        tables = _more_classes(result.classes, rows, scored=result.scored)
     page: Page = [Line(summary, strong=True), *tables]
     if any(value is None for row in rows for key, value in row.items() if key.endswith("_se")):
         page.append(Line("± ? marks a value at its bound, or without gold, which has no standard error."))
@@ -246,16 +249,18 @@ def _two_classes(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     return [Table(columns, cells)]
 
 
-def _more_classes(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Page:
-    """Discrimination first, then how often each class is named rightly, a few classes at a time."""
+def _more_classes(classes: Sequence[str], rows: Sequence[Mapping[str, Any]], *, scored: bool) -> Page:
+    """Discrimination first, then how often each class is named rightly, or where its scores lie, a few at a time."""
+    said = "Mean place of the scores among the labeler's own, 0 the lowest and 1 the highest, where gold is"
+    head, share = (said, "place") if scored else ("Share of each gold class that is answered rightly:", "right")
     columns = [*_LABELER, Column("discrimination", "left")]
     page: Page = [Table(columns, [[*_base(row), _skill(row)] for row in rows])]
     places = _places(rows)
     for start in range(0, len(classes), CLASSES_A_TABLE):
         some = classes[start : start + CLASSES_A_TABLE]
-        page.append(Line(f"Share of each gold class that is answered rightly: {', '.join(map(repr, some))}"))
+        page.append(Line(f"{head} {', '.join(map(repr, some))}"))
         heads = [Column("labeler", "left", cut=True), *(Column(_short(name), "left") for name in some)]
-        cells = [[row["labeler"], *(_with_error(row, f"right_{name}", places) for name in some)] for row in rows]
+        cells = [[row["labeler"], *(_with_error(row, f"{share}_{name}", places) for name in some)] for row in rows]
         page.append(Table(heads, cells))
     return page
 

@@ -154,11 +154,17 @@ def _said(odd: Coded, rows: Floats, given: Floats, sample: Collection[float]) ->
 
 
 def refuse_strays(sql: SqlTables, said: dict[str, float], gold: dict[str, float]) -> None:
-    """E147 for words among numbers."""
-    strays, instead = stray_texts(said, gold, sql.options)
-    if strays:
-        cells = int(sum(said[text] for text in strays))
-        raise InputError([stray_problem(sql.tables["labels"].column("label"), strays, cells, "", instead)])
+    """E147 for words among numbers, and for gold among yes and no that is neither."""
+    home = sql.tables[sql.home_of_gold or "labels"]
+    sides = ((said, gold, False, sql.tables["labels"].column("label")), (gold, said, True, home.column("gold")))
+    problems = []
+    for times, beside, in_gold, place in sides:
+        strays, instead = stray_texts(times, beside, sql.options, in_gold=in_gold)
+        if strays:
+            cells = int(sum(times[text] for text in strays))
+            problems.append(stray_problem(place, strays, cells, "", instead))
+    if problems:
+        raise InputError(problems)
 
 
 def _many_golds(sql: SqlTables, n_golds: int) -> Exception:

@@ -19,7 +19,7 @@ from hero_eval.classes import common_classes
 from hero_eval.counting.count import refuse_routing, tally_of
 from hero_eval.counting.engine import Names
 from hero_eval.counting.tally import Tally, add
-from hero_eval.errors import InputError, wrong
+from hero_eval.errors import InputError, unwritable, wrong
 from hero_eval.findings import Finding
 from hero_eval.io.files import COUNTS_MARK
 from hero_eval.io.read_options import ReadOptions
@@ -121,7 +121,7 @@ def _write(where: Path, tally: Tally, classes: list[str] | None, positive: str |
         os.replace(partial, where)  # the old counts stay whole if writing fails
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise wrong("E201", f"{where} cannot be written: {error.strerror or error}") from error
+        raise unwritable(str(where), error) from error
 
 
 class SavedSource:

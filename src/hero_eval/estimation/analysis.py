@@ -27,8 +27,8 @@ from hero_eval.estimation.diagnostics import diagnose, knows_nothing, past_round
 from hero_eval.estimation.intervals import (
     ProfileStart,
     bounds_unseen,
-    contrast_floor,
     drift_curve,
+    fit_floor,
     interval_kind,
     profile_curve,
     profile_start,
@@ -98,10 +98,9 @@ class Analysis:
         influence = question.influence(fit, current, contrast)
         influence = influence if learned is None else influence + learned
         value = float(contrast @ fit.rates) if known else math.nan
-        behind = current.n_items if fit.edge_items is None else fit.edge_items
         # Items that all say the same of a class would know it without error: nobody is surer than by having seen them.
         unmoved = known and influence.variance() < _NO_SPREAD
-        floor = contrast_floor(contrast, fit.inside, bounds, behind) if fit.on_edge or unmoved else 0.0
+        floor = fit_floor(fit, contrast, bounds, current.n_items) if fit.on_edge or unmoved else 0.0
         kind, remark = interval_kind(question, [fit], [current], linear=learned is None, beside=beside)
         curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
         # That no gold is of a class tells how rare it is only if gold went to items at random.

@@ -64,6 +64,11 @@ def contrast_floor(contrast: Floats, inside: Floats, bounds: tuple[float, float]
     return min(whole, math.hypot(math.sqrt(float(inside @ apart**2) / n), _OPEN_ITEMS / n * empty.max(initial=0.0)))
 
 
+def fit_floor(fit: Fit, contrast: Floats, bounds: tuple[float, float], n_items: int) -> float:
+    """The same of the fit of a round of `n_items` items, or of those of them that its edge rests on."""
+    return contrast_floor(contrast, fit.inside, bounds, n_items if fit.edge_items is None else fit.edge_items)
+
+
 def interval_kind(
     question: Question,
     fits: Sequence[Fit],

@@ -21,7 +21,7 @@ from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.curves import NoSurer, resampled
 from hero_eval.estimation.diagnostics import past_rounds_tell
 from hero_eval.estimation.headline import headline, rate_contrast
-from hero_eval.estimation.intervals import SAFE_GOLD, edge_floor, interval_kind
+from hero_eval.estimation.intervals import SAFE_GOLD, fit_floor, interval_kind
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding, unique
 from hero_eval.influence import Influence, Part
@@ -133,7 +133,7 @@ def _difference(differences: Differences, at: tuple[int, int]) -> Estimate:
         findings=unique(found),
         bounds=(low - high, high - low),
         logit=False,
-        floor=_floor(one, other) if any(fit.on_edge for fit in fits) else 0.0,
+        floor=_floor(rounds, contrast, one.bounds) if any(fit.on_edge for fit in fits) else 0.0,
         past_tells=kind == "influence" and all(past_rounds_tell(fit) for fit in fits),
     )
     if kind == "influence" and math.isfinite(value) and _lacks_gold(question):
@@ -242,9 +242,9 @@ def _lacks_gold(question: Question) -> bool:
     return bool(by_class.min() < SAFE_GOLD)
 
 
-def _floor(one: Estimate, other: Estimate) -> float:
+def _floor(rounds: Sequence[AnalyzedRound], contrast: Floats, bounds: tuple[float, float]) -> float:
     """The least standard error of a difference of which a side lies on the edge."""
-    return math.hypot(*(edge_floor(side.center, side.bounds, side.n_items) for side in (one, other)))
+    return math.hypot(*(fit_floor(one.fit, contrast, bounds, one.current.n_items) for one in rounds))
 
 
 def _pairing(one: Current, other: Current) -> list[Finding]:

@@ -127,18 +127,19 @@ def _too_many(values: tuple[str, ...]) -> list[Problem]:
 def _one_spelling(labels: Times, gold: Times, options: ReadOptions) -> dict[str, str]:
     """Texts that count as another one: that of the classes, else of gold, else the most frequent.
 
-    Answers that the classes, or gold itself, tell apart by nothing but case stay apart.
+    Answers that the classes tell apart by nothing but case stay apart, and single letters that gold tells apart.
     """
     groups: dict[str, list[str]] = {}
     for text in dict.fromkeys((*labels, *gold, *options.class_texts)):
         groups.setdefault(fold(text), []).append(text)
     found: dict[str, str] = {}
-    for group in groups.values():
+    for key, group in groups.items():
         named = [text for text in group if text in (options.classes or ())]
         spoken = named if options.classes is not None else [text for text in group if text in gold]
-        if len(group) < 2 or len(spoken) > 1 or (options.classes is not None and not named):
+        apart = len(spoken) > 1 and (options.classes is not None or len(key) == 1)
+        if len(group) < 2 or apart or (options.classes is not None and not named):
             continue
-        first = spoken[0] if spoken else min(group, key=lambda text: (-labels.get(text, 0.0), text))
+        first = min(spoken or group, key=lambda text: (-gold.get(text, 0.0), -labels.get(text, 0.0), text))
         found |= {text: first for text in group if text != first}
     return found
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hero_eval.errors import HeroError, wrong
+from hero_eval.errors import HeroError, InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids
 from hero_eval.io.bridge import kept
 from hero_eval.io.experts import sparse_notes
 from hero_eval.io.read_options import ReadOptions
-from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant
+from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant, unknown_mappings
 from hero_eval.io.values import count_of, listed
 from hero_eval.io.wide import Asked, WideColumns, answered, find_columns, melted
 
@@ -79,6 +79,10 @@ def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> I
     columns = find_columns(labels.name, table, asked) if table.num_rows else None
     if columns is None:
         return sources
+    elsewhere = ("gold", "labeler", "label") if options.among_several else ()  # another round may have them
+    named = {ours: theirs for ours, theirs in options.columns.items() if ours not in ("criterion", *elsewhere)}
+    if unknown := unknown_mappings(sources.given(), named):
+        raise InputError(unknown.values())
     notes = [_taken_for(columns, options), *_columns_left_out(labels.name, table.column_names, asked)]
     long, gold, items = melted(table, columns)
     if gold is None and sources.gold is None and not columns.experts and options.only is None:

@@ -17,7 +17,7 @@ from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named
-from hero_eval.io.values import count_of, fold, number
+from hero_eval.io.values import canonical, count_of, fold, is_binary, number
 
 Times = Mapping[str, float]
 NOTHING = frozenset(
@@ -51,7 +51,8 @@ def parted(times: Times) -> tuple[list[str], list[str]]:
 
 
 def blank_answers(labels: Times, gold: Times, options: ReadOptions) -> frozenset[str]:
-    """Answers that count as not given, folded: "N/A" or "error" among numbers, "N/A" beside gold that never is."""
+    """Answers that count as not given, folded: "N/A" or "error" among numbers, "N/A" beside gold that never is, and
+    such gold, if there is little of it, beside labels that never are."""
     if options.classes is not None or not options.spelling:
         return frozenset()
     named = {fold(text) for text in options.class_texts}
@@ -62,19 +63,27 @@ def blank_answers(labels: Times, gold: Times, options: ReadOptions) -> frozenset
     said, known = {fold(text) for text in labels}, {fold(text) for text in gold}
     if len(known - NOTHING) >= 2:
         found |= (said & NOTHING) - known
+    if len(said - NOTHING) >= 2:
+        unheard = {text: times for text, times in gold.items() if fold(text) in NOTHING - said}
+        if sum(unheard.values()) <= MOST_STRAYS * sum(gold.values()):
+            found |= {fold(text) for text in unheard}
     return frozenset(found - named)
 
 
-def stray_texts(times: Times, beside: Times, options: ReadOptions, *, wide: bool = False) -> tuple[list[str], str]:
-    """Words among numbers, or other numbers among 0 and 1, and what the others are; `beside` are labels for gold, or
-    the other way round. In a wide table also what only a cell or two say, and never gold."""
-    if options.classes is not None or not options.spelling or options.label_kind is not None:
+def stray_texts(
+    times: Times, beside: Times, options: ReadOptions, *, wide: bool = False, in_gold: bool = False
+) -> tuple[list[str], str]:
+    """Words among numbers, other numbers among 0 and 1, or in gold other words among yes and no, and what the others
+    are; `beside` are labels for gold, or the other way round. In a wide table also what only a cell or two say, and
+    never gold."""
+    if options.classes is not None or not options.spelling or options.label_kind is not None or is_binary(times):
         return [], ""
     named = {fold(text) for text in (*options.class_texts, *beside)}
     lonely = _lonely(times, beside) if wide else []
     for found, instead in (
         (parted(times)[1], "a number"),
         (_slips(times, beside), "0 or 1"),
+        (_unheard(times, beside) if in_gold else [], "yes or no"),
         (lonely, "an answer that gold gives"),
     ):
         strays = [text for text in found if fold(text) not in named]
@@ -83,12 +92,14 @@ def stray_texts(times: Times, beside: Times, options: ReadOptions, *, wide: bool
     return [], ""
 
 
-def stray_problems(table: Named, column: str, coded: Coded, beside: Times, options: ReadOptions) -> list[Problem]:
+def stray_problems(
+    table: Named, column: str, coded: Coded, beside: Times, options: ReadOptions, *, in_gold: bool = False
+) -> list[Problem]:
     """E147 for the cells of `stray_texts`, with the place of the first."""
     texts = coded.list_texts()
     counts = np.bincount(coded.codes[coded.codes >= 0], minlength=len(texts))
     times = {text: float(count) for text, count in zip(texts, counts, strict=True) if count}
-    strays, instead = stray_texts(times, beside, options, wide=table.origin is not None)
+    strays, instead = stray_texts(times, beside, options, wide=table.origin is not None, in_gold=in_gold)
     if not strays:
         return []
     rows: NDArray[np.int64] = np.flatnonzero(np.isin(coded.codes, [texts.index(text) for text in strays]))
@@ -113,6 +124,16 @@ def _lonely(times: Times, beside: Times) -> list[str]:
     strange = [text for text in times if fold(text) not in known]
     cells = sum(times[text] for text in strange)
     return strange if len(known) > 1 and cells <= FEW and cells <= RARE * total else []
+
+
+def _unheard(gold: Times, labels: Times) -> list[str]:
+    """Words that little gold says and no label, where all else is a way of saying yes or no."""
+    said = {fold(text) for text in labels}
+    strange = [text for text in gold if fold(text) not in said and not is_binary([fold(text)]) and number(text) is None]
+    others = {canonical(fold(text), binary=True) for text in (*labels, *gold) if text not in strange}
+    cells = sum(gold[text] for text in strange)
+    little = cells <= MOST_STRAYS * sum(gold.values())
+    return strange if others == {"0", "1"} and labels and little else []
 
 
 def _slips(times: Times, beside: Times) -> list[str]:

@@ -24,15 +24,16 @@ TABLES = ("labels", "gold", "items")
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "item": (
-        "task",
-        "id",
-        "prompt",
-        "prompt_id",
-        "example",
-        "question_id",
         "item_id",
+        "id",
         "task_id",
         "example_id",
+        "prompt_id",
+        "question_id",
+        "sample_id",
+        "task",
+        "prompt",
+        "example",
         "question",
     ),
     "labeler": (

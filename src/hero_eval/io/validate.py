@@ -214,9 +214,12 @@ def _of_answers(
     labels, gold = _aside(labels, blanks), _aside(gold, blanks)
     said, known = _times(labels), _times(gold)
     found = stray_problems(labels.table, "label", labels.answers, known, options) if labels else []
-    found += stray_problems(gold.table, "gold", gold.answers, said, options) if gold else []
+    found += stray_problems(gold.table, "gold", gold.answers, said, options, in_gold=True) if gold else []
     if found:
-        odd = [*stray_texts(said, known, options, wide=True)[0], *stray_texts(known, said, options, wide=True)[0]]
+        odd = [
+            *stray_texts(said, known, options, wide=True)[0],
+            *stray_texts(known, said, options, wide=True, in_gold=True)[0],
+        ]
         labels, gold = _aside(labels, frozenset(map(fold, odd))), _aside(gold, frozenset(map(fold, odd)))
     problems += found
     return labels, gold, blanks

@@ -75,8 +75,9 @@ def fold(text: str) -> str:
 def alike(one: str, other: str) -> bool:
     """Whether one of two answers may be a misspelling of the other.
 
-    One letter more, less, other or swapped in a word of some length, two in a long one. Numbers differ by what they
-    say, so digits must agree; and first letters, in which "correct" differs from "incorrect" and typos seldom do.
+    One letter more, less, other or swapped in a word of some length, two in a long one; in one of three letters, two
+    swapped. Numbers differ by what they say, so digits must agree; and first letters, in which "correct" differs from
+    "incorrect" and typos seldom do.
     """
     mine, theirs = (re.findall(r"\w+", fold(text)) for text in (one, other))
     if len(mine) != len(theirs):
@@ -87,7 +88,10 @@ def alike(one: str, other: str) -> bool:
 
 def _near_words(one: str, other: str) -> bool:
     short, long = sorted((len(one), len(other)))
-    if short < 3 or long < 4 or one[0] != other[0] or re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
+    swapped = sorted(one) == sorted(other)
+    if short < 3 or (long < 4 and not swapped) or one[0] != other[0]:
+        return False
+    if re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
         return False
     return _edits(one, other) <= (2 if short >= 7 else 1)
 

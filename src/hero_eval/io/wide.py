@@ -153,14 +153,26 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
         chosen, why = _recognized(name, table, free, gold or next(iter(experts), None), asked)
         _refuse_criteria(name, [*chosen, *experts, *([] if gold is None else [gold])])
     if not chosen:
+        _refuse_to_leave_out_all(name, table, asked)
         return None
     _refuse_label_column(name, header, gold, asked)
-    used = {item, gold, *experts, *chosen}
+    used = {None if item in asked.aside else item, gold, *experts, *chosen}
     others = tuple(one for one in header if one not in used and not asked.excludes(one))
     if asked.labelers is None and "item" not in asked.columns and len(chosen) == 1 and gold is not None:
         refuse_long(name, table, chosen[0], gold, others)
     labelers = {one: one for one in chosen}
     return WideColumns(item, labelers, gold, others, why, experts={one: one for one in experts})
+
+
+def _refuse_to_leave_out_all(name: str, table: Any, asked: Asked) -> None:
+    """E131 if there are columns of labelers, and all of them were to be left out."""
+    if not asked.excluded or (found := find_columns(name, table, replace(asked, excluded=()))) is None:
+        return
+    raise wrong(
+        "E131",
+        f"{name} has no labeler left: {name_some(list(found.labelers))} were to be left out. Leave out fewer "
+        "(exclude_labelers=; command: --exclude-labelers).",
+    )
 
 
 def _named(name: str, asked: Asked, free: Sequence[str], header: Sequence[str]) -> list[str]:
@@ -190,9 +202,14 @@ def _item_column(table: Any, asked: Asked) -> str | None:
     for synonym in SYNONYMS["item"]:
         if synonym in lowered and _names_rows(table[lowered[synonym]], nearly=synonym in _SURE_IDS):
             return lowered[synonym]
-    return None
+    taken = {*(asked.labelers or ()), *asked.experts, *asked.aside, *asked.columns.values()}
+    ids = [one for one in header if _ID_NAME.search(one) and one not in taken and not names_a_judge(one)]
+    ids = [one for one in ids if _names_rows(table[one], nearly=False)]
+    return ids[0] if len(ids) == 1 else None
 
 
+_ID_NAME = re.compile(r"(?:^|[\W_])(?:[iI][dD]|[uU][uU][iI][dD]|[gG][uU][iI][dD]|[kK][eE][yY])$|(?<=[a-z])I[dD]$")
+"""How names of ids end, of whatever: conversation_id, traceId, uuid."""
 _SURE_IDS = ("id", "item_id", "task_id", "example_id")
 """Names of ids, which a slip repeats; a prompt may have several answers, each an item."""
 NEARLY = 0.9
@@ -265,12 +282,13 @@ def _look(column: Any, asked: Asked) -> _Look:
     texts = parted(told)[0] or [text for text in texts if fold(text) not in NOTHING] or texts
     some = texts[: MOST_ANSWERS + 1]
     binary = is_binary(some) and len(texts) <= MOST_ANSWERS
-    values = frozenset(canonical(text, binary=binary) for text in some)
+    spell = {text: canonical(text, binary=True) for text in some}  # beside a slip, yes is still what 1 is elsewhere
+    values = frozenset(spell.values())
     numbers = [number(canonical(text, binary=binary)) for text in texts]
     found = [value for value in numbers if value is not None]
     times: dict[str, int] = {}
     for text in some:
-        value = canonical(text, binary=binary)
+        value = spell[text]
         times[value] = times.get(value, 0) + told[text]
     if not texts or len(found) < len(texts):
         return _Look(values, len(texts) > MOST_ANSWERS, times=times)
@@ -285,7 +303,12 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
     if familiar:
         met = set(familiar)
         rest = [one for one in free if one not in met]
-        more, _ = _recognized(name, table, rest, gold, replace(asked, known=())) if gold is not None else ([], "")
+        if gold is not None:
+            more, _ = _recognized(name, table, rest, gold, replace(asked, known=()))
+        else:  # a new judge beside them
+            called = {one: looks[one] for one in rest if one in looks and names_a_judge(one)}
+            called = {one: look for one, look in called.items() if not _FACTS.search(_plain_name(one))}
+            more = _scales_of(familiar, {**called, **{one: looks[one] for one in familiar}})
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
     plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
     called = [one for one in plausible if names_a_judge(one)]
@@ -418,7 +441,8 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
             or belongs_to(one, elsewhere, lambda part: is_gold_name(part) or names_a_judge(part))
         )
     )
-    others = tuple(one for one in table.column_names if one not in (item, gold, *own.values(), *dropped))
+    used = {None if item in asked.aside else item, gold, *own.values(), *dropped}
+    others = tuple(one for one in table.column_names if one not in used)
     why = f"columns of criterion {asked.criterion!r}"
     return WideColumns(item, people, gold, others, why, dropped, experts)
 

@@ -90,7 +90,7 @@ def agreement(reliability: Reliability, most: int = 200) -> Agreement:
     at, column = np.split(place, 2), np.searchsorted(some, labeler).clip(max=max(len(some) - 1, 0))
     among = np.isin(labeler, some)
     equal = np.zeros(len(kept))
-    for one in range(len(reliability.classes)) if len(kept) else ():
+    for one in range(patterns.n_answers) if len(kept) else ():
         equal += both(among & (answer == one), column, len(some)).toarray()[at[0], at[1]]
     weights = reliability.fit.latent.class_weights()
     expected = np.einsum("k,plk,plk->p", weights, reliability.answers[first], reliability.answers[second])

@@ -166,7 +166,8 @@ def fit_with(
     findings: tuple[Finding, ...] = ()
     if remarks:
         notes = _round_notes(rounds) if where == "history" else ()
-        findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where))
+        scored = any(one.has_scores for one in rounds)
+        findings = (*notes, *_labeler_findings(labelers, named, counted, fit, where, scored=scored))
     return Reliability(rounds, labelers, named, counted, fit, options, findings, shrinkage)
 
 
@@ -206,7 +207,13 @@ def _round_notes(rounds: Sequence[Round]) -> tuple[Finding, ...]:
 
 
 def _labeler_findings(
-    labelers: tuple[str, ...], classes: tuple[str, ...], counted: Counted, fit: HistoryFit, where: str
+    labelers: tuple[str, ...],
+    classes: tuple[str, ...],
+    counted: Counted,
+    fit: HistoryFit,
+    where: str,
+    *,
+    scored: bool,
 ) -> list[Finding]:
     found = []
     hits, class_gold = gold_counts(counted.patterns, len(classes))
@@ -220,7 +227,7 @@ def _labeler_findings(
     if n_gold < 20:
         has = "1 gold item" if n_gold == 1 else f"{n_gold} gold items"
         found.append(Finding("F304", f"{where} has only {has}", {"gold": n_gold}))
-    found += _skill_findings(labelers, counted, fit)
+    found += _skill_findings(labelers, counted, fit, scored)
     without = [name for name, of in zip(labelers, hits.sum(axis=1), strict=True) if (of == 0).any()]
     if without and not lacking:
         message = f"no gold of some class for {name_some(without)}; learned from agreement with the others"
@@ -230,9 +237,9 @@ def _labeler_findings(
     return found
 
 
-def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit) -> list[Finding]:
+def _skill_findings(labelers: tuple[str, ...], counted: Counted, fit: HistoryFit, scored: bool) -> list[Finding]:
     """Labelers who know nothing or answer the wrong way round, beyond what chance does to little gold."""
-    skills = measure_skills(counted.patterns, fit.latent)
+    skills = measure_skills(counted.patterns, fit.latent, ordered=scored)
     tests = (
         (
             "F201",

@@ -12,7 +12,7 @@ import numpy as np
 from hero_eval.counting.memory import Counted
 from hero_eval.display import Displayed
 from hero_eval.findings import Finding
-from hero_eval.model.answer_order import as_class_answers, as_class_errors
+from hero_eval.model.answer_order import mean_places, place_errors, rise_of
 from hero_eval.model.em import EMOptions, EMReport, expectation
 from hero_eval.model.gold_table import answers_by_gold
 from hero_eval.model.history import HistoryFit
@@ -92,9 +92,14 @@ class Reliability(Displayed):
         return self.fit.latent.class_answers()
 
     @cached_property
+    def scored(self) -> bool:
+        """Whether labels are scores, so that answers are bins of them and not classes."""
+        return any(one.has_scores for one in self.rounds)
+
+    @cached_property
     def knowledge(self) -> Knowledge | None:
         """How far the labels go with the gold; None where the gold cannot tell."""
-        return check_knowledge(self.counted.patterns, len(self.classes))
+        return check_knowledge(self.counted.patterns, len(self.classes), ordered=self.scored)
 
     @property
     def knows_nothing(self) -> bool:
@@ -142,8 +147,12 @@ class Reliability(Displayed):
 
     @property
     def discrimination(self) -> Floats:
-        """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1."""
-        return _discrimination(self.answers)
+        """(J,) 1 = always right, 0 = no better than chance, below 0 = inverted; for two classes sens + spec - 1.
+
+        Of scores and two classes: how much oftener an item of the higher class has the higher score than the lower one,
+        of two items of different classes. Of more classes: how far scores rise with the class, both by their ranks.
+        """
+        return self._discrimination(self.answers)
 
     @property
     def errs_together(self) -> bool:
@@ -183,8 +192,9 @@ class Reliability(Displayed):
         dataframe
             Columns: labeler; labels and gold, how many of each are behind the row; sensitivity and specificity (two
             classes) or right_CLASS, the share of each class that the labeler names rightly, each with its standard
-            error in ``…_se`` (of scores the mean place of the labeler's bins, from 0 to 1, towards that class); and
-            discrimination, 1 for a labeler who is always right and 0 for one who knows nothing.
+            error in ``…_se``; and discrimination, 1 for a labeler who is always right and 0 for one who knows nothing.
+            Of scores, which name no class, place_CLASS instead: the mean place of the labeler's scores of that class
+            among its own, from 0, the lowest, to 1; and discrimination as of ranks.
 
         Raises
         ------
@@ -233,12 +243,36 @@ class Reliability(Displayed):
             "labels": [round(value) for value in self.labels_each],
             "gold": [round(value) for value in self._gold_items()],
         }
-        answers, errors = as_class_answers(answers), as_class_errors(errors)
-        for k, name in right_names(self.classes).items():
-            columns[name] = answers[:, k, k].tolist()
-            columns[f"{name}_se"] = errors[:, k, k].tolist()
-        columns["discrimination"] = _discrimination(answers).tolist()
+        shares, share_errors = self.shares(answers), self._share_errors(answers, errors)
+        for k, name in right_names(self.classes, scored=self.scored).items():
+            columns[name] = shares[:, k].tolist()
+            columns[f"{name}_se"] = share_errors[:, k].tolist()
+        columns["discrimination"] = self._discrimination(answers).tolist()
         return columns
+
+    def shares(self, answers: Floats) -> Floats:
+        """Of each class what the table of labelers shows, from P(answer | class).
+
+        Parameters
+        ----------
+        answers : array of float, (J, L, K)
+            P(answer | class) of each labeler.
+
+        Returns
+        -------
+        array of float, (J, K)
+            The share that is answered rightly; of scores their mean place.
+        """
+        return mean_places(answers) if self.scored else np.einsum("jkk->jk", answers)
+
+    def _share_errors(self, answers: Floats, errors: Floats) -> Floats:
+        return place_errors(answers, errors) if self.scored else np.einsum("jkk->jk", errors)
+
+    def _discrimination(self, answers: Floats) -> Floats:
+        if self.scored:
+            return rise_of(answers, self.fit.latent.class_weights())
+        out: Floats = (np.einsum("jkk->j", answers) - 1.0) / (answers.shape[2] - 1)
+        return out
 
     def items_met(self) -> Floats:
         """How many items of each class every labeler answered, as far as the fit can tell.
@@ -303,16 +337,11 @@ class Reliability(Displayed):
         return f"Reliability({learned}; {self.report.state})"
 
 
-def _discrimination(answers: Floats) -> Floats:
-    out: Floats = (np.einsum("jkk->j", as_class_answers(answers)) - 1.0) / (answers.shape[2] - 1)
-    return out
-
-
-def right_names(classes: Sequence[str]) -> dict[int, str]:
-    """What the share of right answers to each class is called, in the order of the table."""
-    if len(classes) == 2:
+def right_names(classes: Sequence[str], *, scored: bool = False) -> dict[int, str]:
+    """What the share of right answers to each class is called, or the place of scores, in the order of the table."""
+    if len(classes) == 2 and not scored:
         return {1: "sensitivity", 0: "specificity"}
-    return dict(enumerate(f"right_{name}" for name in classes))
+    return dict(enumerate(f"{'place' if scored else 'right'}_{name}" for name in classes))
 
 
 def p_text(value: float) -> str:
@@ -343,16 +372,16 @@ def _together_finding(reliability: Reliability) -> list[Finding]:
     """Beside the table of labelers: what taking them as independent would make of the one whom it changes most."""
     tested = reliability.dependence
     assert tested is not None
-    shown, independent = as_class_answers(reliability.by_gold[0]), as_class_answers(reliability.answers)
-    names = right_names(reliability.classes)
-    gaps = np.stack([independent[:, k, k] - shown[:, k, k] for k in names], axis=1)
+    shown, independent = reliability.shares(reliability.by_gold[0]), reliability.shares(reliability.answers)
+    names = right_names(reliability.classes, scored=reliability.scored)
+    gaps = np.stack([independent[:, k] - shown[:, k] for k in names], axis=1)
     j, place = np.unravel_index(int(np.argmax(np.abs(gaps))), gaps.shape)
     k, what = list(names.items())[place]
     most = {
         "labeler": reliability.labelers[j],
         "what": what,
-        "independent": float(independent[j, k, k]),
-        "shown": float(shown[j, k, k]),
+        "independent": float(independent[j, k]),
+        "shown": float(shown[j, k]),
     }
     fact = (
         f"{dependence_fact(tested)}; taken as independent {most['labeler']!r} would have a {what} of "

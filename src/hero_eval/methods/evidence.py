@@ -20,6 +20,7 @@ from hero_eval.counting.covariate_sums import CurrentSide
 from hero_eval.counting.memory import Counted
 from hero_eval.errors import unsupported, wrong
 from hero_eval.findings import Finding, name_some
+from hero_eval.io.values import count_of
 from hero_eval.labelers.fitting import fit_with, labelers_of
 from hero_eval.labelers.reliability import Reliability
 from hero_eval.model.em import EMOptions
@@ -278,20 +279,24 @@ def known_labels(material: Material, reliability: Reliability) -> tuple[Counted,
     known = count([material.current], reliability.labelers, material.classes)
     if not unknown:
         return known, ()
-    lost = known.items_set_aside
+    lost, one = known.items_set_aside, len(unknown) == 1
     message = (
-        f"{known.labels_set_aside} labels by {len(unknown)} labelers that history never saw were set aside "
-        f"({name_some(unknown)}), and {lost} items that only they labeled"
+        f"{count_of(known.labels_set_aside, 'label')} by {count_of(len(unknown), 'labeler')} that history never saw "
+        f"were set aside ({name_some(unknown)}), and {count_of(lost, 'item')} that only "
+        f"{'this one' if one else 'they'} labeled"
     )
     data = {"labelers": unknown, "labels": known.labels_set_aside, "items": lost}
     return known, (Finding("F104", message, data),)
 
 
 def _nobody_known(material: Material, unknown: Sequence[str], reliability: Reliability) -> Exception:
+    none = f"none of the {len(unknown)} labelers" if len(unknown) > 1 else "the only labeler"
+    own = ", or leave history out: the current round has gold of its own" if material.current.n_gold else ""
     message = (
-        f"none of the {len(unknown)} labelers of {material.current.name!r} ({name_some(list(unknown), 3)}) occurs in "
-        f"history, whose labelers are {name_some(list(reliability.labelers), 3)}: nothing is known of their errors. To "
-        "take them for labelers like those, ask for the method hero3"
+        f"{none} of {material.current.name!r} ({name_some(list(unknown), 3)}) "
+        f"{'occurs' if len(unknown) > 1 else 'does not occur'} in history, whose labelers are "
+        f"{name_some(list(reliability.labelers), 3)}: nothing is known of their errors. To take them for labelers like "
+        f"those, ask for hero3 (method='hero3'; command: --method hero3){own}"
     )
     return unsupported("E301", message)
 

@@ -109,8 +109,10 @@ def _stranger_finding(fit: LevelFit, evidence: JointEvidence) -> Finding:
     told = information * labels
     names = list(evidence.labelers[-evidence.n_strangers :])
     share = float(told[-evidence.n_strangers :].sum() / max(told.sum(), 1e-300))
+    one = len(names) == 1
     message = (
-        f"{evidence.n_strangers} labelers that history never saw ({name_some(names)}) are taken to be like their "
+        f"{'1 labeler' if one else f'{len(names)} labelers'} that history never saw ({name_some(names)}) "
+        f"{'is' if one else 'are'} taken to be like {'its' if one else 'their'} "
         f"{'groups' if evidence.groups.max() > 0 else 'peers'}; {share:.0%} of what the labels tell rests on them"
     )
     return Finding("F208", message, {"labelers": names, "share": share})

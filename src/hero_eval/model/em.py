@@ -31,9 +31,9 @@ LEAST_GAIN = 1e-9
 still far below their standard errors (reasoned)."""
 _GAIN_ROUNDS = 10
 """Over which that gain is taken. Doubled, such fits take ten rounds more (reasoned)."""
-MANY_LABELS = 300_000
-"""In patterns, from which on the compiled kernel pays for its start. It bounds time only; sums differ in their last
-digits (reasoned)."""
+MANY_LABELS = 40_000
+"""In patterns, from which on the compiled kernel pays for its start, as that of hero3 (`hero3.likelihood`), which the
+default loads anyway. It bounds time only; sums differ in their last digits (reasoned)."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ Shapes: P rows, J labelers, L answers, E components, q basis functions, w = (L-1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -63,10 +63,21 @@ class Pooling:
         return int(self.groups.max()) + 1
 
     @cached_property
+    def common(self) -> Floats | None:
+        """(w, w): the precision of each labeler, if all are of one group and have the same; None if not."""
+        if self.held is not None or self.n_groups > 1:
+            return None
+        first = self.precision[0]
+        is_one = self.precision.strides[0] == 0  # one matrix, seen as many
+        return first if is_one or (self.precision == first).all() else None
+
+    @cached_property
     def inner(self) -> Floats:
         """A (G w, G w)."""
         n_groups, width = self.n_groups, self.precision.shape[1]
-        loose = even_blocks(np.eye(width // self.n_even), self.n_even) / (n_groups * MEAN_SD**2)
+        loose = _loosely(width, self.n_even, n_groups)
+        if self.common is not None:
+            return len(self.precision) * self.common + loose
         if n_groups == 1:
             single: Floats = np.add.reduce(self.precision, axis=0) + loose
             return single
@@ -101,6 +112,8 @@ class Pooling:
         """(J, w): the mean of each labeler's group: as held, or the one that suits these answers (J, w) best."""
         if self.held is not None:
             return self.held
+        if self.common is not None:
+            return np.broadcast_to(self._inverse @ (self.common @ np.add.reduce(answers, axis=0)), answers.shape)
         found: Floats = self._solve(self.gather(answers[:, :, None])).reshape(self.n_groups, -1)[self.groups]
         return found
 
@@ -117,7 +130,8 @@ class Pooling:
 
     def gradient(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
-        out: Floats = ((self.means(answers) - answers)[:, None] @ self.precision)[:, 0]
+        off = self.means(answers) - answers
+        out: Floats = off @ self.common if self.common is not None else (off[:, None] @ self.precision)[:, 0]
         return out
 
     def log_density(self, answers: Floats) -> float:
@@ -147,7 +161,7 @@ class Pooling:
 
     def solve_and_keep(self, hessian: Floats, right: Floats) -> tuple[Floats, Floats | None]:
         """The same, and the inverses of the Hessians where these were needed: wide ones take most of the time."""
-        if right.shape[1] >= _WIDE and self.held is None:
+        if self.common is not None or (right.shape[1] >= _WIDE and self.held is None):
             inverses = inverse_each(hessian)
             return self._solve_wide(inverses, right), inverses
         return self._solve_narrow(hessian, right), None
@@ -164,6 +178,13 @@ class Pooling:
     def _solve_wide(self, inverses: Floats, right: Floats) -> Floats:
         """The same by inverses, which take far fewer products where all labelers have one precision."""
         pulled = inverses @ right[:, :, None]
+        if self.common is not None:
+            crossed = self.common @ np.add.reduce(inverses, axis=0) @ self.common
+            pull = self.common @ np.add.reduce(pulled, axis=0)
+            moved: Floats = inverses @ (self.common @ solve_each((self.inner - crossed)[None], pull[None])[0])
+            moved += pulled
+            alone: Floats = moved[:, :, 0]
+            return alone
         first = self.precision[0]
         if (self.precision == first).all():
             crossed = first @ self._by_group(inverses) @ first
@@ -197,6 +218,14 @@ class Pooling:
         flat = stacked.reshape(n_labelers * width, -1)
         out: Floats = flat @ self._solve(flat.T)
         return out
+
+
+@lru_cache(maxsize=64)
+def _loosely(width: int, n_even: int, n_groups: int) -> Floats:
+    """(w, w): the precision of a group's mean around 0."""
+    out: Floats = even_blocks(np.eye(width // n_even), n_even) / (n_groups * MEAN_SD**2)
+    out.flags.writeable = False
+    return out
 
 
 def separate_parts(matrices: Floats) -> Ints | None:
@@ -278,19 +307,22 @@ def labeler_scores(patterns: Patterns, post: Floats, share: Floats, basis: Float
     width = n_free * basis.shape[1]
     sums, squares = np.zeros((n_labelers, width)), np.zeros((n_labelers, width, width))
     row, labeler, answer = patterns.entries
+    of_cell = np.eye(n_free + 1)[:, 1:, None] - share[:, None, 1:]  # (J, L, L-1, E): given or not, less its probability
+    of_cell = of_cell.reshape(-1, n_free * len(basis))
     for start in range(0, len(row), _BLOCK):
         at = slice(start, start + _BLOCK)
-        mine = share[labeler[at], 1:]  # (n, L-1, E)
-        gap = (np.arange(1, n_free + 1) == answer[at, None])[:, :, None] - mine
-        gap *= post[row[at], None]
-        score = (gap.reshape(-1, len(basis)) @ basis).reshape(len(mine), width)  # one product, not one for each label
-        weighted = score * patterns.counts[row[at], None]
+        gap = of_cell.take(labeler[at] * (n_free + 1) + answer[at], axis=0)
+        each = gap.reshape(-1, n_free, len(basis))
+        each *= post.take(row[at], axis=0)[:, None]
+        score = (gap.reshape(-1, len(basis)) @ basis).reshape(len(gap), width)  # one product, not one for each label
+        score = np.ascontiguousarray(score.T)
+        weighted = score * patterns.counts.take(row[at])
         for a in range(width):
-            sums[:, a] += np.bincount(labeler[at], weighted[:, a], n_labelers)
+            sums[:, a] += np.bincount(labeler[at], weighted[a], n_labelers)
             for b in range(a, width):
-                squares[:, a, b] += np.bincount(labeler[at], weighted[:, a] * score[:, b], n_labelers)
-    upper = np.triu(np.ones((width, width), dtype=bool), 1)
-    squares += np.where(upper, squares, 0.0).transpose(0, 2, 1)
+                squares[:, a, b] += np.bincount(labeler[at], weighted[a] * score[b], n_labelers)
+    for a in range(1, width):
+        squares[:, a, :a] = squares[:, :a, a]
     return sums, squares
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from hero_eval.model.answer_order import answer_classes, by_classes
+from hero_eval.model.answer_order import answer_classes, towards_ends
 from hero_eval.model.coordinates import Coordinates
 from hero_eval.model.em import takes_kernel
 from hero_eval.model.joint import Joint
 from hero_eval.model.latent import Latent, answer_log_likelihood, normalize_log_weights, state_barrier
-from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
+from hero_eval.model.patterns import Bools, Floats, Ints, Patterns, sum_by
 from hero_eval.model.row_scores import Scored, draw_rows, score_rows, solve_flat
 
 _TESTS = {"common": 2.0, "rates": 4.0, "skills": 4.0}
@@ -311,26 +311,33 @@ class Skills:
         return out
 
 
-def measure_skills(patterns: Patterns, latent: Latent) -> Skills:
+def measure_skills(patterns: Patterns, latent: Latent, *, ordered: bool = False) -> Skills:
     """Regress each labeler's answers on the class shares that leave its own answers out.
 
-    If a labeler knows nothing its answers could be dealt out among its items in any order, which gives the error.
+    Answers of an order, such as bins of scores, by where they stand in it, on where the classes stand. If a labeler
+    knows nothing its answers could be dealt out among its items in any order, which gives the error.
     """
-    return _skills(*by_classes(*_share_sums(patterns, latent)))
+    cross, sums, often = _share_sums(patterns, latent)
+    n_answers, n_states = sums.shape[1:]
+    if not ordered and n_answers == n_states:
+        return _skills(cross, sums, often, np.broadcast_to(np.eye(n_states), sums.shape))
+    ends = towards_ends(sums.sum(axis=(0, 1)))
+    return _skills(ends.T @ cross @ ends, sums @ ends, often, towards_ends(often))
 
 
-def _skills(cross: Floats, sums: Floats, often: Floats) -> Skills:
-    n_labelers, n_answers, n_states = sums.shape
+def _skills(cross: Floats, sums: Floats, often: Floats, speaks: Floats) -> Skills:
+    """From sums over labels of shares s s' (J, S, S), of s by answer (J, L, S), of labels by answer (J, L), and from
+    what each answer counts as (J, L, S)."""
+    n_labelers, _, n_states = sums.shape
     total = often.sum(axis=1)
     value, error = np.zeros(n_labelers), np.full(n_labelers, np.inf)
     able = np.flatnonzero(total >= 3)
     able = able[np.linalg.eigvalsh(cross[able])[:, 0] >= 1e-6 * total[able]]
-    cross, sums, often, total = cross[able], sums[able], often[able] / total[able, None], total[able]
-    pull = np.linalg.inv(cross)[:, :n_answers]  # (J, L, S): what each answer would add, by the shares of an item
-    trace = np.einsum("jls,jls->j", pull, sums[:, : pull.shape[1]])
+    cross, sums, weigh, total = cross[able], sums[able], often[able] / total[able, None], total[able]
+    pull = speaks[able] @ np.linalg.inv(cross)  # (J, L, S): what each answer would add, by the shares of an item
+    trace = np.einsum("jls,jls->j", pull, sums)
     mean = sums.sum(axis=1) / total[:, None]
     spread = cross - total[:, None, None] * mean[:, :, None] * mean[:, None, :]
-    weigh = often[:, : pull.shape[1]]
     pull = pull - np.einsum("jl,jls->js", weigh, pull)[:, None, :]
     variance = total / (total - 1.0) * np.einsum("jl,jls,jst,jlt->j", weigh, pull, spread, pull)
     tells = variance > _NULL**2
@@ -393,26 +400,36 @@ class Knowledge:
         return float(special.ndtr((self.discrimination - bound) / self.error))
 
 
-def check_knowledge(patterns: Patterns, n_classes: int) -> Knowledge | None:
+def _speaks(patterns: Patterns, rows: Bools, *, ordered: bool) -> Floats:
+    """(J L, E): what an answer of each labeler counts as, by what the labeler answered in these rows."""
+    if not ordered:
+        return np.tile(np.eye(patterns.n_answers), (patterns.n_labelers, 1))
+    often = patterns.to_cells(np.where(rows, patterns.counts, 0.0)[:, None])[:, :, 0]
+    return towards_ends(often).reshape(-1, 2)
+
+
+def check_knowledge(patterns: Patterns, n_classes: int, *, ordered: bool = False) -> Knowledge | None:
     """Do labels go with the gold at all? With gold dealt out among its items at random they would not.
 
-    Labels of one item stay together, so labelers who only agree among themselves do not pass for knowing. None where
-    gold is of one class, or all labels are the same.
+    Labels of one item stay together, so labelers who only agree among themselves do not pass for knowing. Answers of an
+    order, such as bins of scores, go with the gold as far as both stand near the same end. None where gold is of one
+    class, or all labels are the same.
     """
     known = patterns.gold >= 0
-    given = patterns.from_cells(np.tile(answer_classes(patterns.n_answers, n_classes), (patterns.n_labelers, 1)))[known]
+    ordered = ordered or patterns.n_answers != n_classes
+    given = patterns.from_cells(_speaks(patterns, known, ordered=ordered))[known]
     gold, weight = patterns.gold[known], patterns.counts[known]
     total = float(weight.sum())
     if total < 2:
         return None
     often = sum_by(gold, weight, n_classes) / total
-    centered = given - weight @ given / total
+    ends = towards_ends(often, ordered=ordered)
+    centered = (given - weight @ given / total) @ ends.T
     seen = float(weight @ centered[np.arange(len(gold)), gold])
     centered = centered - (centered @ often)[:, None]
     variance = total / (total - 1.0) * float(weight @ (centered**2 @ often))
-    most = float(weight @ given.sum(axis=1)) * float(
-        1.0 - often @ often
-    )  # what labels that are always right would show
+    spread = float(often @ (ends**2).sum(axis=1) - ((often @ ends) ** 2).sum())
+    most = float(weight @ given.sum(axis=1)) * spread  # what labels that are always right would show
     if variance <= _NULL or most <= _NULL:
         return None
     z = seen / float(np.sqrt(variance))

@@ -50,10 +50,15 @@ def nearest_covariance(matrix: Floats) -> Floats:
 
 
 def normal_draws(covariance: Floats, df: float, n_draws: int | None = None) -> Floats:
-    """(B, M) draws of errors: normal, or of Student's t with a scale that all share."""
+    """(B, M) draws of errors: normal, or of Student's t with a scale that all share.
+
+    They are along the directions in which the errors vary, the least first, so that in another order of the quantities
+    each gets the same draws; an eigenvector's sign, which is arbitrary, is chosen by a sum in which order is nothing.
+    """
     n = len(covariance)
     normal, uniform = _points(n, n_draws or 2 ** (_LOG_DRAWS if n <= _MANY else _LOG_DRAWS - 2))
     values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    vectors = vectors * np.where((vectors**3).sum(axis=0) < 0.0, -1.0, 1.0)
     out: Floats = normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     if math.isfinite(df):
         out = out / np.sqrt(special.chdtri(df, uniform) / df)[:, None]

@@ -16,8 +16,10 @@ Shapes: P rows, K classes, p parameters, J labelers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -183,8 +185,11 @@ class Forecast:
         rows, fit = self.fit.rows, self.fit
         here = rows.is_current
         reduced = replace(fit, rows=without_labels(rows, labeler))
-        matrix = fit.information.matrix - fit.information.of_rows(here) + LevelInformation(reduced).of_rows(here)
-        variance = _quadratic(np.asarray(matrix), self.gradient)
+        whole, full = fit.information.matrix, _dense(fit.information.of_rows(here))
+        left = _dense(LevelInformation(reduced).of_rows(here))
+        variance = _quadratic(whole - full + left, self.gradient)
+        if math.isnan(variance):
+            variance = _quadratic(_never_negative(whole, whole - full, left), self.gradient)
         weight = np.where(here & ~rows.known, rows.patterns.counts, 0.0)
         doubt = class_variance(label_shares(reduced), weight, self.contrast)
         return WithoutLabeler(given / self.n_items, variance, doubt, self.doubt / max(doubt, 1e-12))
@@ -256,6 +261,31 @@ def _some(rows: RoundRows, at: Ints) -> RoundRows:
 
 def _span(contrast: Floats) -> float:
     return float(contrast.max() - contrast.min())
+
+
+def _dense(matrix: Any) -> Floats:
+    out: Floats = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+    return out
+
+
+def _never_negative(whole: Floats, *parts: Floats) -> Floats:
+    """The sum of parts of an information, each without its negative directions, in the units of the whole.
+
+    The whole is positive at its maximum; parts of it, and rows without some of their labels, which have their maximum
+    elsewhere, need not be, though no data tell less than nothing.
+    """
+    try:
+        root = linalg.cholesky(whole, lower=True)
+    except linalg.LinAlgError:
+        return np.full_like(whole, np.nan)
+    out = np.zeros_like(whole)
+    for part in parts:
+        half = linalg.solve_triangular(root, part, lower=True)
+        scaled = linalg.solve_triangular(root, half.T, lower=True)
+        values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
+        out += (vectors * np.maximum(values, 0.0)) @ vectors.T
+    told: Floats = root @ out @ root.T
+    return told
 
 
 def _quadratic(matrix: Floats, vector: Floats) -> float:

@@ -12,7 +12,7 @@ from hero_eval import phrasing
 from hero_eval.charts.interval_charts import number_text
 from hero_eval.charts.theme import lacking
 from hero_eval.documents import json_text
-from hero_eval.errors import wrong
+from hero_eval.errors import unwritable, wrong
 from hero_eval.report.document import Report
 from hero_eval.report.ranking_report import RankingReport
 from hero_eval.report.text import markdown, ranking_markdown
@@ -105,7 +105,7 @@ def _written(place: Path, text: str) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise wrong("E201", f"the report {str(place)!r} cannot be written: {error.strerror}") from error
+        raise unwritable(f"the report {str(place)!r}", error) from error
     return place
 
 

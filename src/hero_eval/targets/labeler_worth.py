@@ -15,11 +15,12 @@ from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import unsupported
 from hero_eval.estimate import number
 from hero_eval.estimation.forecast import Outcome
-from hero_eval.estimation.options import PastRounds
+from hero_eval.estimation.options import HistoryLike, as_history, as_round
+from hero_eval.io.values import count_of
 from hero_eval.model.history import Progress
 from hero_eval.model.width_forecast import More
+from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
-from hero_eval.round import Round
 from hero_eval.targets.plan import outcome_of
 from hero_eval.targets.plan_prices import Prices
 
@@ -36,6 +37,7 @@ class LabelerWorth:
     price: float
     cost: float
     width_without: float
+    """nan where the model's information is too weak without this labeler."""
     variance_share: float
     """By which share of itself the variance would grow without this labeler."""
     worth: float
@@ -117,8 +119,8 @@ class Worths(Framed):
 
 
 def labeler_worth(
-    current: Round,
-    history: PastRounds = None,
+    current: RoundLike,
+    history: HistoryLike = None,
     *,
     costs: Mapping[str, float] | None = None,
     judges: Sequence[str] = (),
@@ -130,9 +132,9 @@ def labeler_worth(
 
     Parameters
     ----------
-    current : Round
+    current : Round, path or dataframe
         The current round.
-    history : Round, sequence of Round, Reliability or None, optional
+    history : Round, path, dataframe, sequence of these, Reliability or None, optional
         Past rounds, in which some items have gold.
     costs : mapping of str to float, optional
         Prices of `gold`, `label` and `judge`, and of single labelers by name. None: nothing has a price, and no worth
@@ -158,6 +160,7 @@ def labeler_worth(
     SupportError
         If gold is too little to say what a labeler adds (E222).
     """
+    history, current = as_history(history, current), as_round(current)
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     outcome, _ = outcome_of(current, history, level, positive, None, progress, method="hero3")
     model = outcome.model
@@ -192,6 +195,8 @@ def labeler_worth(
 
 def _golds_instead(outcome: Outcome, share: float, most: int) -> float:
     """The least golds whose effect on the variance makes up for the share, by halving."""
+    if math.isnan(share):
+        return math.nan
     if share <= 0.0:
         return 0.0
     now = outcome.variance()
@@ -214,7 +219,7 @@ def _words(found: Sequence[LabelerWorth], gold: float, width: float) -> list[str
     for one in reversed(found):
         instead = one.golds_instead * gold
         if one.golds_instead > 0.0 and instead < one.cost:
-            golds = f"{one.golds_instead:.0f} golds in this round"
+            golds = f"{count_of(round(one.golds_instead), 'gold')} in this round"
             cheaper = f"for {instead:,.2f} instead of {one.cost:,.2f}"
             told.append(f"{golds} would do what {one.labeler} does, a width of {width:.3f}, {cheaper}.")
     if not told and not math.isnan(gold):

@@ -288,7 +288,11 @@ def _out_of_reach(made: Plan) -> Iterator[str]:
     never = [one for one in made.routes if one.amount is None]
     if made.wanted is None or not never:
         return
-    names = {"gold": "gold in this round", "past_gold": "past gold", "items": "more items", "labels": "labels"}
-    said = " or ".join(f"{names[one.kind]} alone (at best {one.width:.3f})" for one in never)
+    names = {"past_gold": "past gold", "items": "more items", "labels": "labels"}
+    said = [f"{names[one.kind]} alone (at best {one.width:.3f})" for one in never if one.kind in names]
     why = f", since drift is {made.drift_share:.0%} of it" if made.drift_share >= 0.3 else ""
-    yield f"It cannot be reached by {said}{why}."
+    if said:
+        yield f"It cannot be reached by {' or '.join(said)}{why}."
+    here = next((one for one in never if one.kind == "gold"), None)
+    if here is not None:
+        yield f"Gold for every item of this round leads to {here.width:.3f}, since the items are a sample themselves."

@@ -129,6 +129,6 @@ class RankedModels(ABC):
         Raises
         ------
         InputError
-            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written.
+            If the ending is none of these (E201), a package is missing (E410), or the file cannot be written (E213).
         """
         return Path(render("ranking_report", self, path, title=title))

@@ -232,11 +232,16 @@ def labelers_over_time(
 
 
 def _meaning(result: OverTime, rounds: Sequence[hero.Round]) -> dict[str, str]:
-    """Each share in words: of which items it is the share that is answered rightly."""
+    """Each share in words: of which items it is the share that is answered rightly, or where their scores lie."""
     classes = common_classes(rounds)
     of_two = {"specificity": classes[0], "sensitivity": classes[1]} if len(classes) == 2 else {}
     shares = dict.fromkeys(point.what for point in result.points)
-    return {what: f"right when it is {of_two.get(what, what.removeprefix('right_'))!r}" for what in shares}
+    return {
+        what: f"place of scores when it is {what.removeprefix('place_')!r}"
+        if what.startswith("place_")
+        else f"right when it is {of_two.get(what, what.removeprefix('right_'))!r}"
+        for what in shares
+    }
 
 
 def _floor(result: OverTime) -> float:

@@ -413,8 +413,9 @@ def _prior_step(fit: LevelFit, ridge: float | None, thin: int | None, loose: boo
     class_mean, class_precision = class_prior(
         rows, shape, mean[own].mean(axis=0), covariance, classes, class_hessian, ridge
     )
-    precision, held = np.repeat(inverse_each(covariance[None]), len(flat), axis=0), None
+    precision, held = np.broadcast_to(inverse_each(covariance[None]), (len(flat), *covariance.shape)), None
     if loose and thin is None and not shape.err_together:
+        precision = precision.copy()
         precision[rows.met_before], held = even_blocks(each, n_even) / LOOSE_SD**2, mean
     prior = LevelPrior(groups, precision, class_mean, class_precision, held_mean=held, n_even=n_even)
     return replace(fit, parameters=LevelParameters(answers, levels, tilts, classes), prior=prior)

@@ -83,6 +83,9 @@ def key_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
         return free
     out: Floats = at.log_weights[keyed.round]
     golden = keyed.golden
+    if rows.covariates.shape[1] == 0:
+        out[golden] += level_class_logs(rows, shape, at.classes)[keyed.round[golden], :, gold[golden]]
+        return out
     of_gold = class_logs(rows, shape, at.classes, keyed.row[golden])
     out[golden] += np.take_along_axis(of_gold, gold[golden][:, None, None], axis=2)[:, :, 0]
     return out

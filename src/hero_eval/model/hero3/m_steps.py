@@ -58,8 +58,9 @@ def level_step(rows: RoundRows, shape: LevelShape, at: LevelParameters, expected
     gradient = np.concatenate([gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]) + level_prior_gradient(at)
     step = _solved(level_curvature(at, size) + level_prior_curvature(at), gradient)
     levels, tilts = step[: len(at.levels)], step[len(at.levels) :].reshape(at.tilts.shape)
-    change = np.concatenate([[0.0], levels]) + tilts @ at.basis.T
-    change -= change.mean(axis=1, keepdims=True)  # so that no level is the first
+    change = tilts @ at.basis.T
+    change[:, 1:] += levels
+    change -= np.add.reduce(change, axis=1, keepdims=True) / change.shape[1]  # so that no level is the first
     short = min(1.0, LONGEST_STEP / max(float(np.abs(change).max()), 1e-300))
     return at.levels + short * levels, at.tilts + short * tilts
 

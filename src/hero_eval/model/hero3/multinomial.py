@@ -6,6 +6,7 @@ Shapes: J regressions, L answers (the first is the reference), n places with cou
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from hero_eval.model.even_logits import widest
 from hero_eval.model.latent import log_softmax
@@ -47,9 +48,7 @@ def regression_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[
 
 def _binary_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Floats, Floats]:
     """The same of two answers, at (J, m)."""
-    lines = at @ design.T
-    small = np.exp(-np.abs(lines))
-    share = np.where(lines > 0.0, 1.0, small) / (1.0 + small)
+    share = special.expit(at @ design.T)
     total = counts[:, 0] + counts[:, 1]
     expected = total * share
     gradient = (counts[:, 1] - expected) @ design
@@ -63,7 +62,7 @@ def _binary_derivatives(counts: Floats, design: Floats, at: Floats) -> tuple[Flo
 
 def damped(step: Floats) -> Floats:
     """Steps (J, L-1, m), none of them longer than Newton's method can be trusted."""
-    size = widest(step)
+    size = np.abs(step[:, 0]) if step.shape[1] == 1 else widest(step)
     if size.max(initial=0.0) <= LONGEST_STEP:
         return step
     out: Floats = step * np.minimum(1.0, LONGEST_STEP / np.maximum(size.max(axis=1), 1e-300))[:, None, None]

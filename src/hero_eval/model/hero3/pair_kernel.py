@@ -21,12 +21,73 @@ from hero_eval.model.compiling import njit
 from hero_eval.model.hero3.row_kernel import chunk_cuts
 from hero_eval.model.hero3.shape import KeyedRows
 from hero_eval.model.kernel import run_chunks
+from hero_eval.model.lanes import add_to, load, scaled, times, total
 from hero_eval.model.patterns import Floats
 
 _MOST_CHUNKS = 4
 """Their sums are large, and to add them up takes time too. Doubled, eight threads could help (reasoned)."""
+_MOST_TABLE = 1 << 20
+"""Entries of a table of cells by cells and components, above which derivatives are multiplied row by row instead: such
+a table is no longer close to the processor. It bounds time only; sums differ in their last digits (reasoned)."""
 MOST_SUMS = 1 << 25
 """Entries of one chunk's sums, above which this pass is not taken: 256 MB. It bounds memory only (reasoned)."""
+
+
+@cache
+def _add_tables(n_components: int, width: int, n_free: int) -> Callable[..., None]:
+    """The pass where tables of cells by cells are small: sums of rows' items, and of products of their labels'
+    scores."""
+
+    @njit(nogil=True, cache=True)
+    def add_tables(
+        start: int,
+        stop: int,
+        ends: Any,
+        cells: Any,
+        keys: Any,
+        counts: Any,
+        post: Any,
+        slopes: Any,
+        scores: Any,
+        pairs: Any,
+        met: Any,
+        products: Any,
+        by_key: Any,
+        squares: Any,
+    ) -> None:
+        """Rows [start, stop): items of each component by pair of cells into `pairs` (C C, E), the first no later, and
+        by key and cell into `met` (N C, E); products of scores by pair of labelers into one half of `products`
+        (J J w, w), by key, parameter and component into `by_key` (N J w, E), of shares by key into `squares` (N E, E).
+
+        `slopes` (C w, E) are labels' derivatives; `scores` (labels of a row, w) is room to work in.
+        """
+        n_cells = len(slopes) // width
+        n_labelers = n_cells // (n_free + 1)
+        for row in range(start, stop):
+            key, first, last, count = keys[row], ends[row], ends[row + 1], counts[row]
+            shares = load(post, row, n_components)
+            items = scaled(shares, count)
+            for e in range(n_components):
+                add_to(squares, key * n_components + e, scaled(items, post[row, e]))
+            for k in range(first, last):
+                cell, at = np.int64(cells[k]), k - first
+                add_to(met, key * n_cells + cell, items)
+                for m in range(k + 1, last):
+                    add_to(pairs, cell * n_cells + cells[m], items)
+                labeler = cell // (n_free + 1)
+                place = (key * n_labelers + labeler) * width
+                for i in range(width):
+                    scores[at, i] = total(times(shares, load(slopes, cell * width + i, n_components)))
+                    add_to(by_key, place + i, scaled(items, scores[at, i]))
+            for k in range(last - first):  # behind the loop above, whose scores are read as rows
+                labeler = cells[first + k] // (n_free + 1)
+                for m in range(k + 1):
+                    place = (cells[first + m] // (n_free + 1) * n_labelers + labeler) * width
+                    weight = 0.5 * count if m == k else count
+                    for h in range(width):
+                        add_to(products, place + h, scaled(load(scores, k, width), weight * scores[m, h]))
+
+    return add_tables
 
 
 @cache
@@ -127,6 +188,8 @@ def _size(keyed: KeyedRows, n_components: int, width: int) -> int:
 
 def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, basis: Floats) -> PairSums:
     """All sums; counts (P,), components' shares (P, E), P(answer | component) but the first answer's (J, L-1, E)."""
+    if int(keyed.patterns.cells.shape[1]) ** 2 * post.shape[1] <= _MOST_TABLE:
+        return _sums_by_tables(keyed, counts, post, share, basis)
     patterns, n_keys, n_components = keyed.patterns, len(keyed.row), post.shape[1]
     width = share.shape[1] * basis.shape[1]
     n_answers = len(share) * width
@@ -157,6 +220,67 @@ def pair_sums_of(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, 
     labelers = np.arange(len(share))
     answers.reshape(len(share), width, len(share), width)[labelers, :, labelers] += _from_below(same.sum(axis=0))
     return PairSums(answers, by_key.sum(axis=0), _from_below(squares.sum(axis=0)))
+
+
+def _sums_by_tables(keyed: KeyedRows, counts: Floats, post: Floats, share: Floats, basis: Floats) -> PairSums:
+    """The same by tables of cells: a label's derivatives are those of its cell, and multiply whole tables."""
+    patterns, n_keys, n_components = keyed.patterns, len(keyed.row), post.shape[1]
+    n_labelers, n_free = share.shape[:2]
+    n_answers, n_cells, width = n_labelers * n_free * basis.shape[1], n_labelers * (n_free + 1), n_free * basis.shape[1]
+    given = np.eye(n_free + 1)[:, 1:, None] - share[:, None]  # (J, L, L-1, E): 1 for the answer, less what was expected
+    slopes = (given[:, :, :, None] * basis.T).reshape(n_labelers, n_free + 1, width, n_components)
+    data = (
+        patterns.cells.indptr.astype(np.int64),
+        patterns.cells.indices.astype(np.int32, copy=False),
+        keyed.of_row.astype(np.int64),
+        counts,
+        np.ascontiguousarray(post),
+        slopes.reshape(-1, n_components),
+    )
+    shapes = [
+        (n_cells**2, n_components),
+        (n_keys * n_cells, n_components),
+        (n_labelers * n_answers, width),
+        (n_keys * n_answers, n_components),
+        (n_keys * n_components, n_components),
+    ]
+    room = sum(height * breadth for height, breadth in shapes)
+    cuts = chunk_cuts(keyed, room, min(_MOST_CHUNKS, max(len(data[1]) // room, 1)))  # sums take less time than labels
+    sums = [np.zeros((len(cuts) - 1, *one)) for one in shapes]
+    longest = int(np.diff(patterns.cells.indptr).max(initial=0))
+    add_tables = _add_tables(n_components, width, n_free)
+
+    def work(chunk: int) -> None:
+        scores = np.empty((longest, width))
+        add_tables(cuts[chunk], cuts[chunk + 1], *data, scores, *(one[chunk] for one in sums))
+
+    run_chunks(work, len(cuts) - 1)
+    pairs, met, products, by_key, squares = (one[0] if len(one) == 1 else one.sum(axis=0) for one in sums)
+    by_cell = met.reshape(n_keys, n_cells, n_components)
+    pairs.reshape(n_cells, n_cells, -1)[np.arange(n_cells), np.arange(n_cells)] += 0.5 * by_cell.sum(axis=0)
+    half = _multiplied(pairs.reshape(n_cells, n_cells, -1), slopes)
+    half -= products.reshape(n_labelers, n_labelers, width, width).transpose(0, 2, 1, 3).reshape(half.shape)
+    of_key = np.einsum("njle,jlie->njie", by_cell.reshape(n_keys, n_labelers, n_free + 1, -1), slopes)
+    open_part = np.zeros((n_keys, n_components, n_components))
+    each = np.arange(n_components)
+    open_part[:, each, each] = squares.sum(axis=1).reshape(n_keys, -1)
+    return PairSums(
+        half + half.T,
+        (of_key.reshape(by_key.shape) - by_key).reshape(n_keys, n_answers, -1),
+        open_part - squares.reshape(open_part.shape),
+    )
+
+
+def _multiplied(table: Floats, slopes: Floats) -> Floats:
+    """(Jw, Jw): a table of cells by cells (C, C, E) times the derivatives of both (J, L, w, E), over components."""
+    n_labelers, n_answers, width, n_components = slopes.shape
+    out = np.zeros((n_labelers * width,) * 2)
+    for e in range(n_components):
+        of_cell = slopes[:, :, :, e].transpose(0, 2, 1)
+        once = of_cell @ table[:, :, e].reshape(n_labelers, n_answers, -1)
+        both = of_cell @ once.reshape(len(out), -1).T.reshape(n_labelers, n_answers, -1)
+        out += both.reshape(out.shape).T
+    return out
 
 
 def _from_below(halves: Floats) -> Floats:

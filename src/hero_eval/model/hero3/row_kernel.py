@@ -20,6 +20,7 @@ import numpy as np
 from hero_eval.model.compiling import njit
 from hero_eval.model.hero3.shape import KeyedRows
 from hero_eval.model.kernel import run_chunks
+from hero_eval.model.lanes import add_to, load, scaled, store, times, total
 from hero_eval.model.patterns import Floats, Ints, dot
 
 _CHUNK = 1 << 16
@@ -114,29 +115,15 @@ def _expect_few(n_components: int) -> Callable[..., float]:
         own: Any,
         post: Any,
     ) -> float:
-        """As `_expect`; labels are taken two at a time, behind the first of an odd number of them."""
+        """As `_expect`."""
         keep = len(post) > 0
-        joint = np.empty(n_components)
         likelihood, product = 0.0, 1.0
         for row in range(start, stop):
             key, first, last = keys[row], ends[row], ends[row + 1]
-            odd = (last - first) % 2 == 1
-            if odd:
-                a = cells[first]
-                for e in range(n_components):
-                    joint[e] = ratios[key, e] * ratios[a, e]
-            else:
-                for e in range(n_components):
-                    joint[e] = ratios[key, e]
-            k = first + odd
-            while k < last:
-                a, b = cells[k], cells[k + 1]
-                for e in range(n_components):
-                    joint[e] *= ratios[a, e] * ratios[b, e]
-                k += 2
-            whole = 0.0
-            for e in range(n_components):
-                whole += joint[e]
+            joint = load(ratios, key, n_components)
+            for k in range(first, last):
+                joint = times(joint, load(ratios, cells[k], n_components))
+            whole = total(joint)
             count = counts[row]
             if count == 1.0 and whole > _LEAST_PRODUCT:
                 product *= whole
@@ -145,27 +132,13 @@ def _expect_few(n_components: int) -> Callable[..., float]:
                     product = 1.0
             else:
                 likelihood += count * np.log(whole)
+            joint = scaled(joint, 1.0 / whole)
             if keep:
-                for e in range(n_components):
-                    post[row, e] = joint[e] / whole
-            scale = count / whole
-            if odd:
-                a = cells[first]
-                for e in range(n_components):
-                    joint[e] *= scale
-                    own[key, e] += joint[e]
-                    own[a, e] += joint[e]
-            else:
-                for e in range(n_components):
-                    joint[e] *= scale
-                    own[key, e] += joint[e]
-            k = first + odd
-            while k < last:
-                a, b = cells[k], cells[k + 1]
-                for e in range(n_components):
-                    own[a, e] += joint[e]
-                    own[b, e] += joint[e]
-                k += 2
+                store(post, row, joint)
+            joint = scaled(joint, count)
+            add_to(own, key, joint)
+            for k in range(first, last):
+                add_to(own, cells[k], joint)
         return likelihood + np.log(product)  # type: ignore[no-any-return]
 
     return expect
