@@ -1,11 +1,14 @@
-"""HERO-3 fits the same data once in the tests of some folders, where they hold what is shown of a fit and not the fit.
+"""HERO-3 fits the same data once in the tests of most folders: those that hold what is asked of a fit, or shown of it.
 
-Most examples and commands ask something of the same few rounds: more than half of their fits were made before.
+Most examples and commands ask something of the same few rounds, and so do tests of estimates, which ask it in several
+ways: of two fits about one was made before. That a fit is the same each time is held where fits are made for themselves
+(`tests/methods/test_hero3.py`), and in processes of their own (`tests/package/test_public.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -16,6 +19,9 @@ import numpy as np
 import pytest
 
 from hero_eval.model.hero3.fit import LevelFit
+
+MOST_KEPT = 400
+"""Fits that are remembered, the last asked for last: simulations make thousands that nobody asks for again."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,12 +51,15 @@ def _fits() -> dict[str, Callable[..., LevelFit]]:
 
 def remembered(fit: Callable[..., LevelFit]) -> Callable[..., LevelFit]:
     """The fit, made once for arguments of the same contents; nobody is told how far one is that was made before."""
-    known: dict[str, LevelFit] = {}
+    known: OrderedDict[str, LevelFit] = OrderedDict()
 
     def ask(*given: Any, **named: Any) -> LevelFit:
         key = fingerprint([given, sorted(named.items())])
         if key not in known:
             known[key] = fit(*given, **named)
+        known.move_to_end(key)
+        if len(known) > MOST_KEPT:
+            known.popitem(last=False)
         return known[key]
 
     return ask

@@ -22,6 +22,7 @@ from unittest.mock import patch
 import httpx
 import uvicorn
 
+from hero_eval.methods.registry import all_methods
 from hero_eval.web.app import create_app
 from hero_eval.web.serving import address, bound, configured
 from hero_eval.web.settings import Settings
@@ -90,11 +91,17 @@ def page_when_there(client: httpx.Client, path: str) -> str:
     return text
 
 
+WORK_LOADS = ("hero_eval.web.jobs", "hero_eval.web.leaderboard_jobs", "hero_eval.web.incoming")
+DRAWS_AND_READS = ("hero_eval.store.store", "altair", "vl_convert", "pandas", "deltalake")
+"""What every piece of work loads at last, a second for each process."""
+
+
 @lru_cache(maxsize=1)
 def _forked() -> Any:
     """What starts processes that work in the background, from one that has loaded what all of them load."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hero_eval.web.jobs", "hero_eval.web.leaderboard_jobs", "hero_eval.web.incoming"])
+    methods = [f"hero_eval.methods.{name}" for name in all_methods()]
+    context.set_forkserver_preload([*WORK_LOADS, *DRAWS_AND_READS, *methods])
     return context
 
 

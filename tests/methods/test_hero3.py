@@ -735,3 +735,16 @@ def test_a_step_from_a_point_without_a_level_leads_back() -> None:
     levels, tilts = level_step(items.rows, fit.shape, emptied, expected)
     assert levels[0] > emptied.levels[0]
     assert np.isfinite(tilts).all()
+
+
+@pytest.mark.slow
+def test_the_same_data_give_the_same_fit() -> None:
+    """Other tests take a fit that was made before for the one that would be made again (`tests/fits_once.py`)."""
+    rng = np.random.default_rng(8)
+    answers = binary_answers(np.full(4, 0.85), np.full(4, 0.8))
+    truth = rng.integers(0, 2, 200)
+    labels = labels_given(rng, truth, answers)
+    rows = [round_of(labels, some_gold(rng, truth, 0.3), prefix="h"), round_of(labels[:90], prefix="c")]
+    first, second = (hero.estimate_rate(rows[1], rows[0], method="hero3") for _ in range(2))
+    assert first.to_dict() == second.to_dict()
+    assert first.items("pyarrow").equals(second.items("pyarrow"))

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from fits_once import fits_once  # noqa: F401
 from make_rounds import codes, finding, labels_given, near_answers, round_of, tables_of
 from reference import naive
 from scipy.special import ndtri

@@ -581,6 +581,7 @@ def test_lost_files_are_said(store: Store) -> None:
 
 LIMITED = """
 import resource, signal, sys
+sys.dont_write_bytecode = True  # Python would keep half a compiled module, and nobody could import it again
 import hero_eval as hero, pyarrow as pa
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

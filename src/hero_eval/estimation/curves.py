@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -195,15 +196,21 @@ class Resampled:
         """The replicates' standard deviation; nan if there are none."""
         return float(self.replicates.std()) if len(self.replicates) else math.nan
 
+    @cached_property
+    def _steps(self) -> tuple[Floats, Floats]:
+        """Different replicates, and the share that lies below each with half of its own."""
+        places, times = np.unique(self.replicates, return_counts=True)
+        return places, (np.cumsum(times) - times / 2) / len(self.replicates)
+
     def quantile(self, p: float) -> float:
         z = self.bias + float(special.ndtri(p))
         moved = float(special.ndtr(self.bias + _stretched(z, -self.acceleration)))
         share = min(max(moved, 0.0), 1.0)
-        places, times = np.unique(self.replicates, return_counts=True)
+        places, shares = self._steps
         if len(places) == len(self.replicates):
             return float(np.quantile(self.replicates, share))
         # few items give few different replicates: between them, as `below` has it, and no interval of no width on one
-        return float(np.interp(share, (np.cumsum(times) - times / 2) / len(self.replicates), places))
+        return float(np.interp(share, shares, places))
 
     def below(self, x: float) -> float:
         count = len(self.replicates)

@@ -1,0 +1,3 @@
+"""What is stored is estimated and made again: the same data are fitted once."""
+
+from fits_once import fits_once  # noqa: F401

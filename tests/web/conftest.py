@@ -1,0 +1,3 @@
+"""Pages are held against the library, here: the same data are fitted once."""
+
+from fits_once import fits_once  # noqa: F401
