@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hero_eval.model.hero3.drift import (
     DRIFT_DF,
     SIZE_SCALE,
     SIZES,
+    DriftPosterior,
     distance,
     drift_posterior,
     drift_steps,
@@ -32,6 +34,7 @@ from hero_eval.model.hero3.drift import (
     size_marginals,
 )
 from hero_eval.model.hero3.drift_split import TYPICAL_SHIFT, split_shift
+from hero_eval.model.hero3.drift_variance import DriftVariance
 from hero_eval.model.hero3.fit import LevelFit
 from hero_eval.model.latent import log_softmax
 from hero_eval.round import Round
@@ -85,6 +88,29 @@ def test_drift_of_all_grades_at_once_is_not_thinned_out() -> None:
     assert 0.6 < this_way < 1.8  # the moves vary by 1.1
     across = np.array([1.0, -1.0, -1.0, 1.0]) / np.sqrt(8.0)
     assert drift_posterior(line_marginals(*golds, across), 5).size < 0.6 * this_way
+
+
+def test_a_mean_of_grades_drifts_by_steps_of_its_scale() -> None:
+    """Five grades would drift from the first to the last no farther than two classes, and means be four times too sure."""
+    share = np.full((1, 5), 0.2)
+    asked: list[np.ndarray] = []
+
+    def toward(direction: np.ndarray) -> DriftPosterior:
+        asked.append(direction)
+        return DriftPosterior(np.ones(1), np.ones(1), 3)
+
+    between = DriftVariance(DriftPosterior(np.ones(1), np.ones(1), 3), share, np.ones(1), np.zeros((4, 4)), None)
+    between = replace(between, toward=toward)
+    mean, one = np.arange(1.0, 5.0), np.array([0.0, 0.0, 0.0, 1.0])
+    assert between.along(one).steepest(one)[0] == pytest.approx(
+        between.steepest(one)[0]
+    )  # a share of items has no steps
+    assert between.along(mean).steepest(mean)[0] == pytest.approx(4.0 * between.steepest(mean)[0])
+    assert asked[-1] == pytest.approx(4.0 * between.steepest(mean)[0])
+    fine = between.along(mean * 10.0 + np.array([0.0, 1.0, 0.0, 0.0]))  # the scale's unit is nothing
+    assert fine.steepest(mean)[1] == pytest.approx(4.0 * between.steepest(mean)[1])
+    moved = between.along(mean).covariance()
+    assert np.sqrt(mean @ moved @ mean) == pytest.approx(between.along(mean).steepest(mean)[1])
 
 
 def test_two_classes_drift_one_way_only() -> None:

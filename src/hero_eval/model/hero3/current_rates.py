@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hero_eval.model.even_logits import even_spread
+from hero_eval.model.even_logits import even_norm, even_spread
 from hero_eval.model.hero3.appeals import lapse_covariance
 from hero_eval.model.hero3.class_split import ClassSplit
 from hero_eval.model.hero3.drift import DriftPosterior, gold_shift, learn_drift, shift_logits
@@ -49,7 +49,8 @@ class FittedRound:
 
     def drift_toward(self, direction: Floats) -> DriftPosterior:
         """How far it still may, once its own gold has shown what it tells, in this direction (K-1,) of class logits."""
-        return learn_drift(self.fit, direction).from_past.given_gold(self.by_gold[1])
+        told = self.by_gold[1] * even_norm(direction) ** 2
+        return learn_drift(self.fit, direction).from_past.given_gold(told)
 
     @cached_property
     def by_shape(self) -> Floats:
