@@ -91,7 +91,7 @@ def test_drift_of_all_grades_at_once_is_not_thinned_out() -> None:
 
 
 def test_a_mean_of_grades_drifts_by_steps_of_its_scale() -> None:
-    """Five grades would drift from the first to the last no farther than two classes, and means be four times too sure."""
+    """From the first to the last of five grades drift would go no farther than between two classes."""
     share = np.full((1, 5), 0.2)
     asked: list[np.ndarray] = []
 
@@ -102,9 +102,7 @@ def test_a_mean_of_grades_drifts_by_steps_of_its_scale() -> None:
     between = DriftVariance(DriftPosterior(np.ones(1), np.ones(1), 3), share, np.ones(1), np.zeros((4, 4)), None)
     between = replace(between, toward=toward)
     mean, one = np.arange(1.0, 5.0), np.array([0.0, 0.0, 0.0, 1.0])
-    assert between.along(one).steepest(one)[0] == pytest.approx(
-        between.steepest(one)[0]
-    )  # a share of items has no steps
+    assert between.along(one).steepest(one)[0] == pytest.approx(between.steepest(one)[0])  # one step
     assert between.along(mean).steepest(mean)[0] == pytest.approx(4.0 * between.steepest(mean)[0])
     assert asked[-1] == pytest.approx(4.0 * between.steepest(mean)[0])
     fine = between.along(mean * 10.0 + np.array([0.0, 1.0, 0.0, 0.0]))  # the scale's unit is nothing
