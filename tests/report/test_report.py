@@ -222,7 +222,7 @@ def test_the_command_reports_on_a_stored_round(tmp_path: Path) -> None:
     ("words", "code"),
     [
         (["--output", "report.pdf"], "E201"),
-        (["--output", "file/report.html"], "E201"),
+        (["--output", "file/report.html"], "E213"),
         (["--method", "magic", "--output", "report.html"], "E201"),
     ],
 )
