@@ -265,45 +265,41 @@ def drift_steps(n_steps: int, df: float = DRIFT_DF) -> Floats:
 
 
 def size_marginals(
-    offset: Floats, gold: Ints, number: Ints, counts: Floats, on_mean: float = FLAT_PRECISION
+    offset: Floats,
+    gold: Ints,
+    number: Ints,
+    counts: Floats,
+    on_mean: float = FLAT_PRECISION,
+    values: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """For drifts of each size (M,) log of the gold's likelihood with every round's shift integrated out, and the
-    shifts' mean (M, K-1).
+    shifts' mean (M, F).
 
     A row has the class logits `offset` (n, K) and is of the round that `number` (n,) says. `on_mean` is the precision
-    of the mean around 0: next to none, unless said otherwise. Each search begins where the last one ended.
+    of the mean around 0: next to none, unless said otherwise. `values` (K, F) as in `laplace_marginal`. Each search
+    begins where the last one ended.
     """
-    design = _mean_and_rounds(number)
-    logs, means, at = np.empty(len(SIZES)), np.empty((len(SIZES), offset.shape[1] - 1)), None
+    n_rounds = int(number.max()) + 1
+    design = np.zeros((len(gold), n_rounds + 1))
+    design[:, 0] = 1.0
+    design[np.arange(len(gold)), number + 1] = 1.0
+    n_free = offset.shape[1] - 1 if values is None else values.shape[1]
+    logs, means, at = np.empty(len(SIZES)), np.empty((len(SIZES), n_free)), None
     for place, size in enumerate(SIZES):
-        precision = np.full(design.shape[1], size**-2.0)
+        precision = np.full(n_rounds + 1, size**-2.0)
         precision[0] = on_mean
-        logs[place], at = laplace_marginal(offset, gold, counts, design, precision, at)
+        logs[place], at = laplace_marginal(offset, gold, counts, design, precision, at, values)
         means[place] = at[:, 0]
     return logs, means
 
 
-def _mean_and_rounds(number: Ints) -> Floats:
-    """(n, R + 1): which shifts move a row: the mean of all, and that of its round."""
-    design = np.zeros((len(number), int(number.max()) + 2))
-    design[:, 0] = 1.0
-    design[np.arange(len(number)), number + 1] = 1.0
-    return design
-
-
 def line_marginals(offset: Floats, gold: Ints, number: Ints, counts: Floats, direction: Floats) -> Floats:
-    """(M,): the same for shifts that are multiples of `direction` (K-1,) alone.
+    """(M,): the same likelihoods for shifts that are multiples of `direction` (K-1,) alone.
 
     Labelers who grow strict move all grades the same way. Shifts in any direction would have the size of this one
     averaged with all those in which rounds do not differ.
     """
-    design, logs, at = _mean_and_rounds(number), np.empty(len(SIZES)), None
-    values = np.append(0.0, direction)[:, None]
-    for place, size in enumerate(SIZES):
-        precision = np.full(design.shape[1], size**-2.0)
-        precision[0] = FLAT_PRECISION
-        logs[place], at = laplace_marginal(offset, gold, counts, design, precision, at, values)
-    return logs
+    return size_marginals(offset, gold, number, counts, values=np.append(0.0, direction)[:, None])[0]
 
 
 def laplace_marginal(
