@@ -727,10 +727,19 @@ def wait(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path) -> None:
+def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two people who open a page would wait twice as long; a process out of memory would end the server's work."""
     hero.create_store(tmp_path / "store")
     order = Order("round", "Estimating", {"store": str(tmp_path / "store"), "version": 0, "name": "no", "options": {}})
+    start, killed = queue._Process._start, []
+
+    def start_and_die_once(process: queue._Process) -> None:
+        start(process)
+        if not killed:
+            killed.append(process._process.pid)
+            os.kill(process._process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(queue._Process, "_start", start_and_die_once)
     jobs = JobQueue(1, 10**6)
 
     def code(wanted: str) -> bool:
@@ -741,9 +750,6 @@ def test_work_is_done_once_and_survives_a_dead_process(tmp_path: Path) -> None:
     try:
         first, _ = jobs.ask(order)
         assert jobs.ask(order)[0].id == first.id
-        process = jobs._lanes["views"].processes[0]
-        wait(lambda: process._process is not None)
-        os.kill(process._process.pid, signal.SIGKILL)
         wait(lambda: code("E510"))
         assert jobs.ask(order)[0].state == "failed"
         jobs.forget(order.id)
