@@ -25,6 +25,7 @@ from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.level_priors import PSEUDO_ITEMS, TILT_SD, log_prior
 from hero_eval.model.hero3.likelihood import class_shares, e_step
 from hero_eval.model.hero3.m_steps import level_step
+from hero_eval.model.hero3.ordered_answers import first_scale
 from hero_eval.model.hero3.shape import LevelParameters, LevelShape, RoundRows, moved_parameters, n_parameters
 from hero_eval.model.patterns import patterns_of_matrix
 from hero_eval.model.pooling import MEAN_SD, PSEUDO_GROUP
@@ -735,6 +736,17 @@ def test_a_step_from_a_point_without_a_level_leads_back() -> None:
     levels, tilts = level_step(items.rows, fit.shape, emptied, expected)
     assert levels[0] > emptied.levels[0]
     assert np.isfinite(tilts).all()
+
+
+def test_answers_that_no_two_labels_share_keep_their_order() -> None:
+    """One answer that items get again and again, and others once each, say nothing of which lie near each other; what a
+    square root was rounded by said it, and in some tables started the fit at nan."""
+    for size in range(2, 40):
+        labels = np.full((4, size), -1)
+        labels[0], labels[1:, 0] = 2, [0, 1, 2]
+        patterns = patterns_of_matrix(labels, 3, np.array([2, -1, -1, -1]))
+        rows = RoundRows(patterns, np.zeros(4, np.int64), 1, 3, np.zeros((4, 0)))
+        assert first_scale(rows) == pytest.approx([0.0, 0.5, 1.0])
 
 
 @pytest.mark.slow

@@ -400,3 +400,17 @@ def test_a_difference_is_no_surer_than_what_was_never_seen() -> None:
     assert curve.below(high) == pytest.approx(0.975, abs=1e-6)
     assert curve.below(low) == pytest.approx(0.025, abs=1e-6)
     assert replace(curve, inner=Normal(0.0, 1.0, (-1.0, 1.0), logit=False)).quantile(0.9) == 1.0
+
+
+@pytest.mark.parametrize("interval", ["influence", "bootstrap"])
+def test_two_models_labeled_alike_may_still_differ(interval: str) -> None:
+    """Two prompts on which two models got the same labels said, with an interval of no width, that they are equal."""
+
+    def side(name: str, gold: str) -> Round:
+        labels = [(item, labeler, answer) for item, answer in (("p", 1), ("q", 0)) for labeler in "vwxyz"]
+        of = pa.table(dict(zip(("item", "labeler", "label"), map(list, zip(*labels, strict=True)), strict=True)))
+        return Round(of, gold=pa.table({"item": [gold], "gold": [int(gold == "p")]}), name=name)
+
+    found = hero.estimate_difference(side("one", "p"), side("other", "q"), method="dawid_skene", interval=interval)
+    low, high = found.interval()
+    assert low < -0.1 < found.value < 0.1 < high

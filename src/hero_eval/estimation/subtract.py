@@ -30,6 +30,7 @@ from hero_eval.model.em import gold_counts
 from hero_eval.model.hero3.drift import gold_shift, no_drift
 from hero_eval.model.hero3.shared_drift import SharedDrift, Side, learn_shared_drift, pair_variance, past_shares
 from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.rates import EDGE_ITEMS
 from hero_eval.round import Round
 
 TOGETHER = 0.5
@@ -133,7 +134,7 @@ def _difference(differences: Differences, at: tuple[int, int]) -> Estimate:
         findings=unique(found),
         bounds=(low - high, high - low),
         logit=False,
-        floor=_floor(rounds, contrast, one.bounds) if any(fit.on_edge for fit in fits) else 0.0,
+        floor=_floor(rounds, contrast, one.bounds, influence),
         past_tells=kind == "influence" and all(past_rounds_tell(fit) for fit in fits),
     )
     if kind == "influence" and math.isfinite(value) and _lacks_gold(question):
@@ -242,9 +243,15 @@ def _lacks_gold(question: Question) -> bool:
     return bool(by_class.min() < SAFE_GOLD)
 
 
-def _floor(rounds: Sequence[AnalyzedRound], contrast: Floats, bounds: tuple[float, float]) -> float:
-    """The least standard error of a difference of which a side lies on the edge."""
-    return math.hypot(*(fit_floor(one.fit, contrast, bounds, one.current.n_items) for one in rounds))
+def _floor(
+    rounds: Sequence[AnalyzedRound], contrast: Floats, bounds: tuple[float, float], influence: Influence
+) -> float:
+    """The least standard error of a difference: of one of which a side lies on the edge, or whose sides are labeled
+    alike, so that items seem to leave nothing open. Nobody is surer of that than if half an item had differed."""
+    if any(one.fit.on_edge for one in rounds):
+        return math.hypot(*(fit_floor(one.fit, contrast, bounds, one.current.n_items) for one in rounds))
+    least = (bounds[1] - bounds[0]) * math.sqrt(EDGE_ITEMS) / max(min(one.current.n_items for one in rounds), 1)
+    return least if influence.variance() < least**2 else 0.0
 
 
 def _pairing(one: Current, other: Current) -> list[Finding]:

@@ -17,6 +17,9 @@ from hero_eval.model.patterns import Floats
 
 OWN_STEP_VARIANCE = 0.01
 """Of a labeler's slopes off that pattern: a tenth of a logit a level. Doubled, labelers' steps differ a little more."""
+_NEAR = 1e-9
+"""Of the axis of answers that lie near each other, the least correlation of two answers to an item along it: below that
+it is made of rounding errors. Doubled, nothing changes (reasoned)."""
 
 
 def first_scale(rows: RoundRows) -> Floats:
@@ -37,10 +40,10 @@ def first_scale(rows: RoundRows) -> Floats:
     often = pairs.sum(axis=0)
     root = np.sqrt(np.maximum(often, 1e-300))
     even = np.outer(root, root)
-    axis = np.linalg.eigh(pairs / even - even / max(float(often.sum()), 1e-300))[1][:, -1] / root
-    axis = np.where(often > 0.0, axis, 0.0)  # 0 is the middle
+    near, axes = np.linalg.eigh(pairs / even - even / max(float(often.sum()), 1e-300))
+    axis = np.where(often > 0.0, axes[:, -1] / root, 0.0)  # 0 is the middle
     span = float(np.ptp(axis))
-    if span < 1e-6 * float(np.abs(axis).max()):  # items show no answers that lie near each other
+    if near[-1] < _NEAR or span < 1e-6 * float(np.abs(axis).max()):  # items show no answers that lie near each other
         return by_order
     out: Floats = axis / (span if axis @ (by_order - 0.5) >= 0.0 else -span)
     return out
