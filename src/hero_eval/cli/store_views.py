@@ -42,6 +42,15 @@ def added(result: Added) -> Page:
     return [Line(title, strong=True), *remarks(result.findings)]
 
 
+def would_add(result: Added, *, named: bool) -> Page:
+    """What a dry run found: the same that adding would say."""
+    came = _amounts(result.items, result.labels, result.gold, result.entry)
+    if not named:
+        return [Line(f"It would add {came}.", strong=True), *remarks(result.findings)]
+    where = f"to round {result.entry.round!r}" if result.merged else f"round {result.entry.round!r}"
+    return [Line(f"It would add {where}: {came}.", strong=True), *remarks(result.findings)]
+
+
 def _when(entry: Entry) -> str:
     """The date, and where it is from if nobody gave it."""
     if entry.date is None:
@@ -227,9 +236,15 @@ def what_came(export: Export, provider: str | None = None) -> Page:
         ("gold", f"{export.n_gold:,}"),
         ("columns", ", ".join(export.columns) or "none"),
         ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
+        *([("left out", "; ".join(what_is_left_out(export)))] if export.left_out else []),
     ]
     head = export.origin if provider is None else f"{export.origin}, provider {provider}"
     return [Line(head, strong=True, whole=True), Facts(facts)]
+
+
+def what_is_left_out(export: Export) -> list[str]:
+    """What the file says of items that the round will not hold, with the reason."""
+    return [f"{listed([_short(name) for name in names])}: {why}" for why, names in export.left_out.items()]
 
 
 def _answers(texts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ ANSWERS = """CREATE TABLE answers (
     item VARCHAR, labeler VARCHAR, answer VARCHAR, gold BOOLEAN, dropped VARCHAR, field VARCHAR,
     kind VARCHAR, model VARCHAR, prompt VARCHAR, settings VARCHAR)"""
 DESCRIBED = "CREATE TABLE described (item VARCHAR, data JSON)"
+OUR_NAMES = ("item", "labeler", "label", "gold", "weight")
+LEFT_OUT = "CREATE TABLE left_out (name VARCHAR, why VARCHAR)"
+"""What a file says of items that no column holds."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Export:
     labelers: Any
     dropped: Mapping[str, int]
     """Reason → how many answers."""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Reason → what the file says of items that is no column of theirs."""
 
     @property
     def n_items(self) -> int:
@@ -121,6 +126,7 @@ class Export:
             "gold": self.n_gold,
             "columns": self.columns,
             "dropped": dict(self.dropped),
+            "left_out": {why: list(names) for why, names in self.left_out.items()},
         }
 
 
@@ -151,6 +157,7 @@ def read_export(
         _refuse_idle(name, opened, asked)
         opened.con.execute(ANSWERS)
         opened.con.execute(DESCRIBED)
+        opened.con.execute(LEFT_OUT)
         _fill(name, opened, asked)
         export = _finish(name, why, opened, asked)
     finally:
@@ -229,7 +236,7 @@ def _recognize(opened: Opening) -> tuple[str, str]:
             return name, f"it has {tool.looks_for}"
     looked = "; ".join(f"{name}: {_tool(name).looks_for}" for name in TOOLS)
     keys = listed(list(opened.keys)) or "none"
-    has = f"Its columns: {keys}" if opened.table is not None else f"The keys of its first record: {keys}"
+    has = f"Its columns: {keys}" if opened.table is not None else f"The keys of its records: {keys}"
     raise wrong(
         "E120",
         f"{opened.file} is not a file of a tool that hero knows. {has}. What each tool's file has: {looked}. If it is "
@@ -263,7 +270,8 @@ def _finish(name: str, why: str, opened: Opening, asked: ExportOptions) -> Expor
         f"WHERE length(answer) > {LONGEST_ANSWER} AND dropped IS NULL"
     )
     _choose_fields(opened, asked)
-    dropped = dict(con.execute("SELECT dropped, count(*) FROM answers WHERE dropped IS NOT NULL GROUP BY 1").fetchall())
+    counted = "SELECT dropped, count(*) FROM answers WHERE dropped IS NOT NULL GROUP BY 1 ORDER BY 1"
+    dropped = dict(con.execute(counted).fetchall())
     kept = "FROM answers WHERE dropped IS NULL"
     labels = _arrow(con, f"SELECT item, labeler, answer AS label {kept} AND NOT gold ORDER BY item, labeler")
     gold = _arrow(con, f"SELECT item, answer AS gold, labeler AS source {kept} AND gold ORDER BY item, source")
@@ -273,7 +281,13 @@ def _finish(name: str, why: str, opened: Opening, asked: ExportOptions) -> Expor
         reasons = "; ".join(f"{count} dropped: {reason}" for reason, count in dropped.items()) or "it has no answers"
         remedy = "If the labels answer another question, name it: --field; if another tool wrote the file: --from"
         raise wrong("E122", f"{opened.file}, read as {name}, has no label to import: {reasons}. {remedy}")
-    return Export(name, why, str(opened.file), labels, gold, _items(con), labelers, dropped)
+    items = _items(con)
+    return Export(name, why, str(opened.file), labels, gold, items, labelers, dropped, _left_out(con))
+
+
+def _left_out(con: Any) -> dict[str, tuple[str, ...]]:
+    rows = con.execute("SELECT why, name FROM left_out GROUP BY ALL ORDER BY ALL").fetchall()
+    return {why: tuple(name for other, name in rows if other == why) for why, _ in rows}
 
 
 def _choose_fields(opened: Opening, asked: ExportOptions) -> None:
@@ -317,10 +331,19 @@ def _items(con: Any) -> Any:
     ).fetchall()
     parts = ["item"]
     for key, numeric, truth, known, nested in rows:
-        if not known or nested or key in ("item", "labeler", "label", "gold", "weight"):
+        why = _why_left_out(key, nested)
+        if known and why is not None:
+            con.execute("INSERT INTO left_out VALUES (?, ?)", [key, why])
+        if not known or why is not None:
             continue
         text = "data ->> '$.\"" + key.replace("'", "''").replace('"', '\\"') + "\"'"
         kind = "BOOLEAN" if truth else "DOUBLE" if numeric else None
         name = '"' + key.replace('"', '""') + '"'
         parts.append(f"first(try_cast({text} AS {kind})) AS {name}" if kind else f"first({text}) AS {name}")
     return con.sql(f"SELECT {', '.join(parts)} FROM described GROUP BY item ORDER BY item").to_arrow_table()
+
+
+def _why_left_out(key: str, nested: bool) -> str | None:
+    if key in OUR_NAMES:
+        return "has the name of a column of ours"
+    return "holds lists or objects" if nested else None

@@ -81,19 +81,20 @@ def fill_gold(opened: Opening, item: str, described: list[str], asked: ExportOpt
 def describe(opened: Opening, item: str, described: list[str]) -> None:
     """Columns that say the same on all rows of an item."""
     con = opened.con
-    kept = [
-        name
-        for name in described
-        if name != "source"
-        and not con.execute(
-            f"SELECT count(*) FROM (SELECT 1 FROM plain GROUP BY {item} HAVING count(DISTINCT {quoted(name)}) > 1)"
-        ).fetchone()[0]
-    ]
+    kept = [name for name in described if name != "source" and not _differs(con, item, name)]
+    lost = [[name, "differs between the rows of an item"] for name in described if name not in (*kept, "source")]
+    if lost:
+        con.executemany("INSERT INTO left_out VALUES (?, ?)", lost)
     if kept:
         parts = ", ".join("'" + name.replace("'", "''") + f"', first({quoted(name)})" for name in kept)
         con.execute(
             f"INSERT INTO described SELECT CAST({item} AS VARCHAR), json_object({parts}) FROM plain GROUP BY {item}"
         )
+
+
+def _differs(con: Any, item: str, name: str) -> bool:
+    query = f"SELECT count(*) FROM (SELECT 1 FROM plain GROUP BY {item} HAVING count(DISTINCT {quoted(name)}) > 1)"
+    return bool(con.execute(query).fetchone()[0])
 
 
 TOOL = Tool("a column each for item, labeler and label, or names that mean these", _fits, _fill)
