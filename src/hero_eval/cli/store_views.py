@@ -232,7 +232,7 @@ def what_came(export: Export, provider: str | None = None) -> Page:
         ("items", f"{export.n_items:,}"),
         ("labels", f"{export.n_labels:,}"),
         ("labelers", f"{len(export.labeler_names)}: {listed([_short(name) for name in export.labeler_names])}"),
-        ("answers", _answers(export.answers)),
+        ("answers", export.answers_in_words),
         ("gold", f"{export.n_gold:,}"),
         ("columns", ", ".join(export.columns) or "none"),
         ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
@@ -245,16 +245,6 @@ def what_came(export: Export, provider: str | None = None) -> Page:
 def what_is_left_out(export: Export) -> list[str]:
     """What the file says of items that the round will not hold, with the reason."""
     return [f"{listed([_short(name) for name in names])}: {why}" for why, names in export.left_out.items()]
-
-
-def _answers(texts: Sequence[str]) -> str:
-    """The answers, or how many numbers there are and from where to where."""
-    from hero_eval.io.scores import MOST_ANSWERS, as_numbers
-
-    numbers = as_numbers(texts)
-    if len(texts) <= MOST_ANSWERS or (numbers != numbers).any():
-        return listed([repr(_short(one)) for one in texts])
-    return f"{len(texts):,} different numbers from {numbers.min():g} to {numbers.max():g}: scores"
 
 
 def _short(name: str) -> str:

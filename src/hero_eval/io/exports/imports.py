@@ -21,12 +21,14 @@ from hero_eval.io.files import ENDINGS
 from hero_eval.io.json_tables import JSON_ENDINGS
 from hero_eval.io.read_options import ReadOptions, make_options
 from hero_eval.io.reshape import is_long
+from hero_eval.io.scores import MOST_ANSWERS, as_numbers
 from hero_eval.io.tables import InputTable, InputTables, meant
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import listed
 
 PLAIN = ("long", "wide")
 """Tables of no tool."""
+LONGEST_SHOWN = 60
 LONGEST_ANSWER = 500
 """What is longer is a text, not one of a few possible answers."""
 
@@ -62,6 +64,8 @@ class Tool:
     fits: Callable[[Opening], bool]
     fill: Callable[[Opening, ExportOptions], None]
     """Fills the tables `answers` and `described`."""
+    fits_as_mapped: Callable[[Opening, Mapping[str, str] | None], bool] | None = None
+    """The same for columns under the names that the caller gave, where a table may have any."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,14 @@ class Export:
     @property
     def answers(self) -> list[str]:
         return sorted(str(value) for value in self.labels["label"].unique().to_pylist())
+
+    @property
+    def answers_in_words(self) -> str:
+        """The answers, or how many numbers there are and from where to where."""
+        numbers, texts = as_numbers(self.answers), self.answers
+        if len(texts) <= MOST_ANSWERS or (numbers != numbers).any():
+            return listed([repr(one if len(one) <= LONGEST_SHOWN else f"{one[: LONGEST_SHOWN - 1]}…") for one in texts])
+        return f"{len(texts):,} different numbers from {numbers.min():g} to {numbers.max():g}: scores"
 
     @property
     def columns(self) -> list[str]:
@@ -153,7 +165,7 @@ def read_export(
     asked = ExportOptions(tuple(fields), named, columns, criterion, item, provider)
     opened = open_export(Path(path).expanduser())
     try:
-        name, why = (tool, "as named") if tool is not None else _recognize(opened)
+        name, why = (tool, "as named") if tool is not None else _recognize(opened, asked)
         _refuse_idle(name, opened, asked)
         opened.con.execute(ANSWERS)
         opened.con.execute(DESCRIBED)
@@ -228,8 +240,14 @@ def _tool(name: str) -> Tool:
     return found
 
 
-def _recognize(opened: Opening) -> tuple[str, str]:
-    """The first tool that the file looks like; E120 with what was looked for and what was found."""
+def _recognize(opened: Opening, asked: ExportOptions) -> tuple[str, str]:
+    """The first tool that the file looks like; E120 with what was looked for and what was found.
+
+    Whoever maps the column of labelers, or that of labels, says that the table is long.
+    """
+    as_mapped = _tool("long").fits_as_mapped
+    if {"labeler", "label"} & set(asked.columns or {}) and as_mapped is not None and as_mapped(opened, asked.columns):
+        return "long", "its columns are mapped"
     for name in TOOLS:
         tool = _tool(name)
         if tool.fits(opened):

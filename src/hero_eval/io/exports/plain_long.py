@@ -43,8 +43,13 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def fits_as_mapped(opened: Opening, columns: Mapping[str, str] | None) -> bool:
+    """Whether there is a column each for item, labeler and label under the names that the caller gave."""
+    return set(NEEDED) <= set(names(opened, columns, NEEDED))
+
+
 def _fits(opened: Opening) -> bool:
-    return set(NEEDED) <= set(names(opened, None, NEEDED))
+    return fits_as_mapped(opened, None)
 
 
 def _fill(opened: Opening, asked: ExportOptions) -> None:
@@ -97,4 +102,4 @@ def _differs(con: Any, item: str, name: str) -> bool:
     return bool(con.execute(query).fetchone()[0])
 
 
-TOOL = Tool("a column each for item, labeler and label, or names that mean these", _fits, _fill)
+TOOL = Tool("a column each for item, labeler and label, or names that mean these", _fits, _fill, fits_as_mapped)
