@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from hero_eval.arguments import check_progress
 from hero_eval.errors import HeroError, unsupported, wrong
 from hero_eval.estimate import check_level
 from hero_eval.estimation.question import gold_df
@@ -107,6 +108,7 @@ def rank_votes(
     """
     check_standing(correction, "highest")
     check_level(level)
+    check_progress(progress)
     if ties not in TIE_MODELS:
         raise wrong("E201", f"ties is {ties!r}. Known: {', '.join(repr(one) for one in TIE_MODELS)}")
     if where and isinstance(votes, Votes):

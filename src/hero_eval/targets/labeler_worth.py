@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.arguments import check_progress
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import unsupported
 from hero_eval.estimate import number
@@ -22,7 +23,7 @@ from hero_eval.model.width_forecast import More
 from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.targets.plan import outcome_of
-from hero_eval.targets.plan_prices import Prices
+from hero_eval.targets.plan_prices import Prices, check_prices
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,8 @@ def labeler_worth(
     SupportError
         If gold is too little to say what a labeler adds (E222).
     """
+    check_prices(costs, judges)
+    check_progress(progress)
     history, current = as_history(history, current), as_round(current)
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     outcome, _ = outcome_of(current, history, level, positive, None, progress, method="hero3")
