@@ -227,6 +227,7 @@ FINDINGS: Mapping[str, str] = {
     "F807": "Nothing, if they are like the other items; otherwise draw a new queue.",
     "F808": "Nothing, unless it matters; then give the column another name.",
     "F809": "Correct the items and models of this gold, and add it again.",
+    "F810": "If it was added twice, take one out: `hero remove NAME`. If two rounds are really alike, nothing.",
 }
 
 

@@ -76,3 +76,9 @@ def test_what_is_no_collection_of_rankings(rankings: Any) -> None:
     with pytest.raises(hero.InputError) as caught:
         hero.movement(rankings)
     assert caught.value.code == "E201"
+
+
+def test_a_result_shows_itself_in_one_line() -> None:
+    """A notebook's cell with what labelers are worth was filled with a thousand characters of fields."""
+    assert repr(hero.labeler_worth(CURRENT, PAST)).startswith("Worths(2 labelers")
+    assert "\n" not in repr(hero.labeler_worth(CURRENT, PAST))

@@ -92,6 +92,10 @@ class Watch:
     changes: tuple[Change, ...]
     labelers: OverTime | None
 
+    def __repr__(self) -> str:
+        state = "quiet" if self.is_quiet else f"{len(self.changed)} changes, {len(self.drifting)} drifting"
+        return f"Watch({self.question}: {len(self.rounds)} rounds, {state})"
+
     @property
     def changed(self) -> tuple[Change, ...]:
         """The changes that are beyond chance."""

@@ -74,6 +74,10 @@ class Worths(Framed):
     frame_kind: str = "files"
     method: str = "hero3"
 
+    def __repr__(self) -> str:
+        first = f", {self.labelers[0].labeler!r} worth most" if self.labelers else ""
+        return f"Worths({len(self.labelers)} labelers{first}; the interval is {self.width:.3f} wide)"
+
     def to_frame(self, backend: str | None = None) -> Any:
         """The labelers, one row each.
 
