@@ -27,8 +27,8 @@ from hero_eval.store.identity import resolve as resolve_identities
 from hero_eval.store.log import Entry, Log, checked_name, commit
 from hero_eval.store.reading import ReadableStore
 from hero_eval.store.records import Record, Sum, TableVersion, knowledge, with_options
+from hero_eval.store.same_labels import twin_findings
 from hero_eval.store.sources import Incoming, raise_problems
-from hero_eval.store.twins import twin_findings
 from hero_eval.store.vote_rounds import facts_of_votes
 
 DEFAULT_QUESTION = "main"
