@@ -47,6 +47,7 @@ SAYS = {
     "classes": "the classes of several rounds, in one spelling",
     "any_round": "what every round has, held in memory or not",
     "name_lists": "lists of names, as commands and forms take them",
+    "arguments": "whether an argument is of the kind that it must be",
     "display": "how a notebook shows a result",
     "result_frames": "results as tables",
     "findings": "what a user must know",

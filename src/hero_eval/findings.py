@@ -123,6 +123,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F807": ("note", "items came after the queue for experts was drawn"),
     "F808": ("note", "columns of votes that the store does not keep"),
     "F809": ("warning", "gold for pairs that have no votes"),
+    "F810": ("warning", "a round with the labels of another one"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -120,11 +120,31 @@ def out_of(estimate: Estimate, base: int) -> str:
     return f"{base * estimate.value:.0f} of {base:,}"
 
 
+def begun(text: str, names: Container[str] = ()) -> str:
+    """A sentence with a capital at its start, unless it starts with a name: of a file, a column or a method."""
+    first = text.split(" ", 1)[0].rstrip(",:;.")
+    plain = first.replace("-", "").replace("'s", "").isalpha() and first not in names
+    return f"{text[:1].upper()}{text[1:]}" if plain else text
+
+
+MOST_CLASSES = 5
+"""How many classes a sentence names."""
+
+
+def _unnamed(estimate: Estimate) -> str:
+    """The rate of each class, where none of them is the one that is asked for."""
+    known = {name: one for name, one in estimate.distribution.items() if not math.isnan(one.value)}
+    if not known or len(known) > MOST_CLASSES:
+        return "No class is named positive; below is the rate of each."
+    parts = join([f"{100 * one.value:.0f} are {name!r}" for name, one in known.items()])
+    return f"No class is named positive: of 100 items about {parts}."
+
+
 def headline(estimate: Estimate) -> str:
     """The answer in one sentence."""
     if math.isnan(estimate.value):
         if any(finding.code == "F502" for finding in estimate.findings):
-            return "No class is named positive; below is the rate of each. Name one: --positive"
+            return _unnamed(estimate)
         return f"The data do not tell the {estimate.what}."
     if estimate.target == "rate":
         base = base_of(estimate)
@@ -238,7 +258,7 @@ def difference(estimate: Estimate, a: str, b: str) -> str:
     what = estimate.what.removeprefix("difference in ")
     if math.isnan(estimate.value):
         if any(finding.code == "F502" for finding in estimate.findings):
-            return "No class is named positive, so there is no single difference. Name one: --positive"
+            return "No class is named positive, so there is no single difference."
         return f"The data do not tell whether the {what} differs between {a} and {b}."
     is_rate = what.startswith("rate")
     base, unit = (100.0, " points of 100") if is_rate else (1.0, "")

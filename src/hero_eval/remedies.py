@@ -198,7 +198,7 @@ FINDINGS: Mapping[str, str] = {
     "F405": "Nothing; set `penalty=` (`--penalty`) to fix it.",
     "F406": "Nothing; name the covariates yourself to choose others.",
     "F501": "Do not use that quantity; the others hold.",
-    "F502": "Name the positive class, or read the distribution.",
+    "F502": "Name the positive class (`positive=`, `--positive`), or read the rate of each.",
     "F503": "Nothing; read these intervals as a set.",
     "F510": "Nothing: answer these, and the next draw will know more. A history with gold would help from the start.",
     "F513": "Nothing, if nobody would have stopped earlier; otherwise set `interval='anytime'` (`--interval anytime`).",
@@ -227,6 +227,7 @@ FINDINGS: Mapping[str, str] = {
     "F807": "Nothing, if they are like the other items; otherwise draw a new queue.",
     "F808": "Nothing, unless it matters; then give the column another name.",
     "F809": "Correct the items and models of this gold, and add it again.",
+    "F810": "If it was added twice, take one out: `hero remove NAME`. If two rounds are really alike, nothing.",
 }
 
 

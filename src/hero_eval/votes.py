@@ -61,6 +61,23 @@ class Votes(Displayed):
         """How many votes, or items without votes, have gold."""
         return int(self.cells.counts[self.cells.gold >= 0].sum())
 
+    def holds_same_as(self, other: Votes) -> bool:
+        """Whether the other ones are the same votes, with the same gold.
+
+        Parameters
+        ----------
+        other : Votes
+            Other votes, or the same.
+
+        Returns
+        -------
+        bool
+        """
+        if (self.models, self.labelers, self.n_items) != (other.models, other.labelers, other.n_items):
+            return False
+        names = ("first", "second", "labeler", "label", "gold", "counts", "covariates")
+        return all(np.array_equal(getattr(self.cells, name), getattr(other.cells, name)) for name in names)
+
     def __repr__(self) -> str:
         return (
             f"Votes {self.name!r}: {self.n_votes:,} votes on {self.n_items:,} items, {len(self.models)} models, "

@@ -189,10 +189,10 @@ def test_a_bad_file_is_explained_and_can_be_mended(browser: Any, site: str, plac
     assert "E104" in problem
     assert "What to do" in problem
     assert not serious(browser)
-    find(browser, "summary")[0].click()
+    assert "Names of columns" in problem  # which is in sight, below
     find(browser, "[name=columns]")[0].send_keys("item=thing, labeler=who, label=said")
     press(browser, "Look again")
-    wait(lambda: "This adds round bad: 1 items, 2 labels" in answer(browser))
+    wait(lambda: "This adds round bad: 1 item, 2 labels" in answer(browser))
     press(browser, "Throw it away")
     browser.get(site + "/")
     assert "bad" not in [one.text for one in find(browser, "tbody th")]

@@ -238,7 +238,8 @@ class TestWords:
             "The data do not tell whether the rate of '1' differs between new and old."
         )
         unnamed = replace(unknown, findings=(Finding("F502", "no class was named positive"),))
-        assert "Name one: --positive" in phrasing.difference(unnamed, "new", "old")
+        assert phrasing.difference(unnamed, "new", "old").startswith("No class is named positive")
+        assert "--positive" in unnamed.findings[0].action
 
     def test_flags_in_doubt_say_so(self) -> None:
         """Precision and recall would stand in the headline as if nothing below spoke against their intervals."""

@@ -271,3 +271,18 @@ def test_what_yes_and_no_were_read_as_is_said() -> None:
     assert found.code == "F137"
     assert found.fact.endswith("'no' as '0', 'Yes' as '1', 'yes' as '1'")
     assert not hero.Round(pa.table({**said, "label": ["true", "false", "True", "1"]})).notes
+
+
+def test_numbers_with_a_unit_are_told_from_strangers() -> None:
+    """One judge wrote "4 stars" where the others wrote 4: ten classes for five, and no word of what they may be."""
+    truth = [1 + (7 * i) % 5 for i in range(40)]
+    rows = [(f"i{i}", "plain", str(said)) for i, said in enumerate(truth)]
+    rows += [(f"i{i}", "wordy", f"{said} star" + "s" * (said > 1)) for i, said in enumerate(truth)]
+    labels = pa.table(dict(zip(("item", "labeler", "label"), zip(*rows, strict=True), strict=True)))
+    gold = pa.table({"item": [f"i{i}" for i in range(30)], "gold": truth[:30]})
+    said = finding(hero.estimate_rate(hero.Round(labels, gold), method="ppi"), "F117")
+    assert "--map '1 star=1,2 stars=2" in said.action
+    meant = {name: name.split()[0] for name in labels["label"].to_pylist() if " " in name}
+    mapped = hero.Round(labels, gold, map=meant)
+    assert len(mapped.classes) == 5
+    assert "F117" not in codes(hero.estimate_rate(mapped, method="ppi"))

@@ -273,3 +273,47 @@ def test_ids_meet_as_in_pandas() -> None:
 )
 def test_did_you_mean_within_reason(said: str, meant: str | None) -> None:
     assert nearest(said, ["length", "language", "prompt", "y"]) == meant
+
+
+def named_long(item: str, who: str, said: str, rows_per_item: int = 3) -> pd.DataFrame:
+    """Labels of four people, under names that are not ours."""
+    people = ("ann", "bob", "cy", "dee")
+    rows = [(i, people[(i + j) % 4], "yes" if i % 3 else "no") for i in range(40) for j in range(rows_per_item)]
+    return pd.DataFrame(rows, columns=[item, who, said])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        named_long("task", "rater", "assessment"),
+        named_long("id", "judge", "opinion"),
+        named_long("item", "annotator", "assessment").assign(gold="yes"),
+        named_long("item", "worker", "assessment", rows_per_item=1),
+    ],
+)
+def test_a_column_of_names_is_no_labeler(frame: pd.DataFrame) -> None:
+    """A long table whose answers have a name that we do not know was read as wide: one labeler, called "rater", whose
+    answers are the names of people; every estimate of it was of who labeled."""
+    with pytest.raises(hero.InputError, match="holds who labeled") as caught:
+        hero.Round(frame)
+    assert caught.value.code == "E130"
+    item, who, said = frame.columns[:3]
+    mapped = hero.Round(frame, columns={"item": item, "labeler": who, "label": said})
+    assert set(mapped.labelers) == {"ann", "bob", "cy", "dee"}
+
+
+@pytest.mark.parametrize("said", ["verdict", "choice"])
+def test_more_names_for_labels(said: str) -> None:
+    """Columns called verdict or choice were not known to hold labels."""
+    with pytest.raises(hero.InputError) as caught:
+        hero.Round(named_long("task", "rater", said))
+    assert f"--column label={said}" in str(caught.value)
+
+
+def test_a_column_called_rater_may_be_a_labelers() -> None:
+    """One rater in a wide table, with answers that gold has too, or with numbers, would be refused."""
+    rows = [(f"p{i}", "yes" if i % 3 else "no", "yes" if i % 2 else "no", "de" if i % 5 else "fr") for i in range(40)]
+    frame = pd.DataFrame(rows, columns=["item", "rater", "gold", "language"])
+    assert list(hero.Round(frame).labelers) == ["rater"]
+    graded = frame.drop(columns="gold").assign(rater=[i % 5 + 1 for i in range(40)])
+    assert list(hero.Round(graded).labelers) == ["rater"]

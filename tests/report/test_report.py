@@ -14,6 +14,7 @@ from page_text import PageText
 from typer.testing import CliRunner
 
 import hero_eval as hero
+from hero_eval import phrasing
 from hero_eval.cli.main import app
 from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import MOST_LABELERS
@@ -133,7 +134,10 @@ def test_more_classes_and_no_named_one() -> None:
     assert np.isnan(blank.value)
     read = Read(html(report_of(blank)))
     assert "nan" not in read.text.lower().split()
-    assert "No class is named positive" in read.text
+    assert "No class is named positive: of 100 items about" in read.text
+    assert "0.0% to 100.0%" not in read.text  # the interval of a rate that nobody asked for
+    assert "rate of each class" in read.text
+    assert "--positive" not in read.text.split("What you must know")[0]
 
 
 def test_without_history_there_is_no_section_on_labelers(pair: Pair) -> None:
@@ -235,3 +239,16 @@ def test_what_cannot_be_written_is_said(
     assert done.exit_code == 2
     assert code in done.output
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_sentence_that_starts_with_a_name_keeps_it() -> None:
+    """Pages spoke of Labels.csv, Ppi and Hero_3, which are not there."""
+    assert phrasing.begun("labelers err together") == "Labelers err together"
+    for said in (
+        "labels.csv has no column",
+        "ppi alone says",
+        "hero3 was chosen",
+        "lang_de is constant",
+        "'a' and 'b'",
+    ):
+        assert phrasing.begun(said, ["ppi"]) == said

@@ -763,3 +763,17 @@ def test_without_the_package_it_is_said(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("E409")
     assert "hero-eval[store]" in done.stdout
+
+
+def test_a_file_that_is_added_twice_under_two_names_is_noticed(store: Store) -> None:
+    """Nobody learned that a round was there already: with gold that came late to one of the two, both were history."""
+    first = add(store, "2026-w01", 1, question="q")
+    assert "F810" not in [one.code for one in first.findings]
+    again = add(store, "2026-w02", 1, question="q", share=0.0)  # the same labels, without the gold
+    found = next(one for one in again.findings if one.code == "F810")
+    assert found.data["same_as"] == ["2026-w01"]
+    assert "hero remove" in found.action
+    assert "F810" not in [one.code for one in add(store, "2026-w03", 2, question="q").findings]
+    item = str(store.round("2026-w02").item_ids[0])
+    late = store.add(gold=pa.table({"item": [item], "gold": ["1"]}), round="2026-w02")
+    assert "F810" not in [one.code for one in late.findings]  # it was told once

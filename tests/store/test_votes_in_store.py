@@ -176,3 +176,21 @@ def test_the_command_keeps_ranks_shows_and_makes_again(tmp_path: Path, monkeypat
     report = tmp_path / "board.html"
     ask("arena", "--question", "chat", "--output", str(report))
     assert "wins" in report.read_text()
+
+
+@pytest.mark.slow
+def test_a_store_of_one_question_needs_no_question(store: hero.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hero rank --store` and `hero arena --store` asked for the question that every other command finds by itself."""
+    assert ask("arena", "--store", store.path, "--no-save", "--json")
+    assert "E230" in refused("rank", "--store", store.path)
+    monkeypatch.setenv("HERO_STORE", store.path)
+    assert ask("arena", "--no-save", "--json")
+    store.add(make_votes(3), round="2026-w03", question="other")
+    assert "Name one: --question" in refused("arena", "--store", store.path)
+
+
+def test_a_store_without_votes_says_so(tmp_path: Path) -> None:
+    """It had "no votes on the question None"."""
+    empty = hero.create_store(tmp_path / "empty")
+    assert "the store has no votes" in refused("arena", "--store", empty.path)
+    assert "no round is named" in refused("rank")

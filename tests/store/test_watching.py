@@ -107,3 +107,35 @@ def test_what_labels_are_worth(tmp_path: Any) -> None:
     text = ask("labelers", *folders, "--cost", "gold=1,label=0.05,judge=0.002", "--judges", "judge")
     assert max(map(len, text.splitlines())) <= 80
     assert "E201" in refused("labelers", *folders, "--cost", "gold=much")
+
+
+def named_classes(seed: int) -> hero.Round:
+    rng = np.random.default_rng(seed)
+    said = rng.choice(["bad", "good"], (30, 2))
+    rows = [(f"w{seed}-{i}", who, said[i, j]) for i in range(30) for j, who in enumerate(("ann", "bob"))]
+    table = pyarrow.table(dict(zip(("item", "labeler", "label"), zip(*rows, strict=True), strict=True)))
+    return hero.Round(table)
+
+
+def test_a_store_of_which_nothing_is_known_is_not_quiet(tmp_path: Any) -> None:
+    """No round could be estimated, since no class was named positive: `hero watch` said "Quiet" and ended with 0."""
+    place = str(tmp_path / "store")
+    store = hero.create_store(place)
+    for week in (1, 2):
+        store.add(named_classes(week), round=f"2026-w0{week}", question="q")
+    assert "E203" in refused("watch", "--store", place)
+    with pytest.raises(hero.InputError):
+        hero.watch(store)
+
+
+@pytest.mark.slow
+def test_the_reason_why_a_round_has_no_number_is_shown_whole(tmp_path: Any) -> None:
+    """The table cut it after forty characters, in the middle of a word."""
+    place = str(tmp_path / "store")
+    store = hero.create_store(place)
+    for week in (1, 2):
+        store.add(rounds_of(1, 0.5), round=f"2026-w0{week}", question="q")
+    told = ask("watch", "--store", place)
+    assert "not known: E208" in told
+    assert "2026-w02: E208 the current round" in told
+    assert "take a method that does" in " ".join(told.split())

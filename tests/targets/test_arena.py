@@ -16,7 +16,7 @@ from repository import TESTS
 from scipy import optimize
 from scipy.special import expit
 from typer.testing import CliRunner
-from vote_tables import make_battles
+from vote_tables import make_battles, make_votes
 
 import hero_eval as hero
 from hero_eval.cli.main import app
@@ -532,3 +532,15 @@ def test_results_are_shown_and_written(tmp_path: Path) -> None:
     assert len(document["models"]) == 5
     assert run.invoke(app, [*called, "--top", "2"]).exit_code == 2
     assert run.invoke(app, ["arena", str(tmp_path / "none.csv")]).exit_code == 2
+
+
+def test_votes_are_not_their_own_history() -> None:
+    """`rank_votes(votes, votes)` counted every gold twice, and its intervals were too short."""
+    votes = make_votes(1)
+    with pytest.raises(hero.InputError, match="their own history") as caught:
+        hero.rank_votes(votes, [votes])
+    assert caught.value.code == "E208"
+    read = hero.read_votes(votes)
+    with pytest.raises(hero.InputError, match="their own history"):
+        hero.rank_votes(read, read)
+    assert hero.rank_votes(read, make_votes(2, start=1000)).n_votes == read.n_votes

@@ -41,9 +41,11 @@ def estimates(result: Mapping[str, Estimate], by: str = "model", *, mark: float 
     """One number for each model (or group), with its interval, on one axis."""
     first = next(iter(result.values()), None)
     columns = table_of(by, result)
-    what, bounds = (first.what, first.bounds) if first is not None else ("value", (0.0, 1.0))
+    bounds = first.bounds if first is not None else (0.0, 1.0)
+    names = {one.what.split(" where ")[0] for one in result.values()} or {"value"}
+    what = names.pop() if len(names) == 1 else f"rate of each {by}"
     title = _highest(columns, by, bounds)
-    return _rows(by, columns, title, f"The {what.split(' where ')[0]} with {_level(first)} intervals", bounds, mark)
+    return _rows(by, columns, title, f"The {what} with {_level(first)} intervals", bounds, mark)
 
 
 def difference(result: Estimate, a: str, b: str) -> Chart:

@@ -145,7 +145,7 @@ def watch(result: Watch) -> Page:
                 one.model or phrasing.UNKNOWN,
                 one.round,
                 phrasing.number(one.estimate.value, 3) if one.estimate is not None else phrasing.UNKNOWN,
-                phrasing.span(low, high, 3) if known else one.reason[:40],
+                phrasing.span(low, high, 3) if known else f"not known: {one.reason.split(' ', 1)[0]}",
                 ", ".join(doubt.code for doubt in one.estimate.doubts) if one.estimate is not None else "",
             ]
         )
@@ -157,6 +157,7 @@ def watch(result: Watch) -> Page:
         Column("in doubt", "left"),
     ]
     page.append(Table(columns, rows))
+    page += [Line(f"{one.round}: {one.reason}") for one in result.rounds if one.estimate is None]
     if result.changes:
         columns = [
             Column("model", "left", cut=True),

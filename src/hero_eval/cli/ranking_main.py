@@ -136,8 +136,9 @@ def rank(
     if rounds:
         kept.refuse_beside_files(context, "question", "model", "since", "before", "movement")
         ranking_actions.rank(data, how, asked, files, as_json=json)
-    elif question is None and not model:
-        raise wrong("E206", "no round is named. Give one for each model, or a question of the store: --question NAME")
+    elif question is None and not model and not kept.store_named(context):
+        remedy = "Give one for each model, or a store: --store PATH, with --question NAME if it holds several"
+        raise wrong("E206", f"no round is named. {remedy}")
     else:
         chosen = ranking_actions.StoredModels(store, question, tuple(model or ()), since, before, movement)
         ranking_actions.rank_stored(data, how, asked, chosen, files, as_json=json)
@@ -290,8 +291,9 @@ def arena(
     if votes is not None:
         kept.refuse_beside_files(context, "question", "round", "together", "since", "before", "movement")
         ranking_actions.arena(votes, history or [], reading, asked, battles, files, as_json=json)
-    elif question is None and round is None:
-        raise wrong("E206", "no votes are named. Give a file, or votes of the store: --question NAME or --round NAME")
+    elif question is None and round is None and not kept.store_named(context):
+        remedy = "Give a file, or a store: --store PATH, with --question NAME or --round NAME"
+        raise wrong("E206", f"no votes are named. {remedy}")
     else:
         from hero_eval.store.past_rounds import History
 

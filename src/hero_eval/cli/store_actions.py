@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +13,11 @@ from hero_eval.cli.json_output import show_json
 from hero_eval.cli.progress import activity
 from hero_eval.cli.render import show
 from hero_eval.documents import SCHEMA_VERSION
-from hero_eval.errors import wrong
-from hero_eval.name_lists import mapping, split
 
 if TYPE_CHECKING:
     from hero_eval.cli.option_groups import AboutRound
     from hero_eval.store.adding import Added
     from hero_eval.store.log import Entry
-
-
-@dataclass(frozen=True)
-class HowToImport:
-    """What is said of the file."""
-
-    tool: str | None = None
-    fields: tuple[str, ...] = ()
-    labeler_columns: str | None = None
-    dry_run: bool = False
-    item: str | None = None
-    provider: str | None = None
-    criterion: str | None = None
 
 
 def init(path: str, *, as_json: bool) -> None:
@@ -52,79 +35,22 @@ def add(path: str, data: Path | None, round: str, about: AboutRound, *, as_json:
     _show_added(added, as_json=as_json)
 
 
-def _show_added(added: Added, *, as_json: bool, imported: Any = None) -> None:
-    if not as_json:
-        show([*(store_views.what_came(imported) if imported is not None else ()), *store_views.added(added)])
-        return
-    show_json(
-        {
-            "schema_version": SCHEMA_VERSION,
-            **({"import": imported.to_dict()} if imported is not None else {}),
-            "added": {"items": added.items, "labels": added.labels, "gold": added.gold},
-            "merged": added.merged,
-            "changed": added.changed,
-            "round": added.entry.to_dict(),
-            "findings": [finding.to_dict() for finding in added.findings],
-        }
-    )
-
-
-def import_file(
-    path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
-) -> None:
-    """Add what a file holds; results of several models become a round for each."""
-    from hero_eval.io.exports.providers import providers_in
-
-    if round is None and not how.dry_run:
-        raise wrong("E206", "no --round is named. Name it, or look first: --dry-run")
-    models = providers_in(file) if how.provider is None and how.tool in (None, "promptfoo") else []
-    if len(models) < 2:
-        _import_one(path, file, how, round, about, as_json=as_json)
-        return
-    for model in models:
-        named = None if round is None else f"{round}-{re.sub(r'[^A-Za-z0-9._-]+', '-', model)}"
-        said = about if about.model is not None else replace(about, model=model)
-        _import_one(path, file, replace(how, provider=model), named, said, as_json=as_json)
-
-
-def _import_one(
-    path: str, file: Path, how: HowToImport, round: str | None, about: AboutRound, *, as_json: bool
-) -> None:
-    from hero_eval.io.exports.imports import read_export
-    from hero_eval.io.exports.vote_exports import is_json_lines
-    from hero_eval.store.vote_rounds import table_of_votes
-
-    with activity() as doing:
-        doing.say(f"Reading {file}")
-        if (
-            how.tool is None
-            and not is_json_lines(file)
-            and table_of_votes(file, mapping("--column is", about.column or ()))
-        ):
-            raise wrong("E529", f"{file} holds side-by-side votes, not labels. Add them: hero add {file} --round NAME")
-        export = read_export(
-            file,
-            tool=how.tool,
-            fields=how.fields,
-            labeler_columns=split("--labeler-columns", how.labeler_columns),
-            columns=mapping("--column is", about.column or ()),
-            criterion=how.criterion,
-            item=how.item,
-            provider=how.provider,
-        )
-        if not how.dry_run:
-            store = hero.open_store(path)
-            doing.say(f"Writing {path}")
-            arguments = about.arguments() | {"round": round, "columns": None, "criterion": None, "origin": str(file)}
-            if arguments["labelers"] is None and export.labelers is not None:
-                arguments["labelers"] = export.labelers
-            added = store.add(export.sources(), **arguments)
-    if not how.dry_run:
-        _show_added(added, as_json=as_json, imported=export)
-    elif as_json:
-        show_json({"schema_version": SCHEMA_VERSION, "dry_run": True, "import": export.to_dict()})
+def _show_added(added: Added, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"schema_version": SCHEMA_VERSION, **added_document(added)})
     else:
-        show([*store_views.what_came(export, how.provider), store_views.nothing_changed()])
+        show(store_views.added(added))
+
+
+def added_document(added: Added) -> dict[str, Any]:
+    """What came into the store, as JSON."""
+    return {
+        "added": {"items": added.items, "labels": added.labels, "gold": added.gold},
+        "merged": added.merged,
+        "changed": added.changed,
+        "round": added.entry.to_dict(),
+        "findings": [finding.to_dict() for finding in added.findings],
+    }
 
 
 def rounds(path: str, question: str | None, *, removed: bool, as_json: bool) -> None:

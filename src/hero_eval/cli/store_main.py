@@ -125,10 +125,10 @@ def import_(
     json: given.AsJson = False,
 ) -> None:
     """Add what a labeling or evaluation tool exported."""
-    from hero_eval.cli import store_actions
+    from hero_eval.cli import importing
 
-    how = store_actions.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run, item, provider, about.criterion)
-    store_actions.import_file(store, file, how, round, about, as_json=json)
+    how = importing.HowToImport(tool, tuple(field or ()), labeler_columns, dry_run, item, provider, about.criterion)
+    importing.import_file(store, file, how, round, about, as_json=json)
 
 
 @store_app.command(

@@ -227,6 +227,12 @@ def typed(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def store_named(context: typer.Context) -> bool:
+    """Whether the caller chose the store, by an option or HERO_STORE, and did not just leave it at what it would be."""
+    source = context.get_parameter_source("store")
+    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
+
+
 def refuse_beside_files(context: typer.Context, *options: str) -> None:
     """E204 for options that choose among rounds of the store where files are named: they would do nothing."""
     named = [f"--{name.replace('_', '-')}" for name in options if typed(context, name)]

@@ -42,6 +42,15 @@ def added(result: Added) -> Page:
     return [Line(title, strong=True), *remarks(result.findings)]
 
 
+def would_add(result: Added, *, named: bool) -> Page:
+    """What a dry run found: the same that adding would say."""
+    came = _amounts(result.items, result.labels, result.gold, result.entry)
+    if not named:
+        return [Line(f"It would add {came}.", strong=True), *remarks(result.findings)]
+    where = f"to round {result.entry.round!r}" if result.merged else f"round {result.entry.round!r}"
+    return [Line(f"It would add {where}: {came}.", strong=True), *remarks(result.findings)]
+
+
 def _when(entry: Entry) -> str:
     """The date, and where it is from if nobody gave it."""
     if entry.date is None:
@@ -223,23 +232,19 @@ def what_came(export: Export, provider: str | None = None) -> Page:
         ("items", f"{export.n_items:,}"),
         ("labels", f"{export.n_labels:,}"),
         ("labelers", f"{len(export.labeler_names)}: {listed([_short(name) for name in export.labeler_names])}"),
-        ("answers", _answers(export.answers)),
+        ("answers", export.answers_in_words),
         ("gold", f"{export.n_gold:,}"),
         ("columns", ", ".join(export.columns) or "none"),
         ("dropped", "; ".join(f"{count:,}: {reason}" for reason, count in export.dropped.items()) or "nothing"),
+        *([("left out", "; ".join(what_is_left_out(export)))] if export.left_out else []),
     ]
     head = export.origin if provider is None else f"{export.origin}, provider {provider}"
     return [Line(head, strong=True, whole=True), Facts(facts)]
 
 
-def _answers(texts: Sequence[str]) -> str:
-    """The answers, or how many numbers there are and from where to where."""
-    from hero_eval.io.scores import MOST_ANSWERS, as_numbers
-
-    numbers = as_numbers(texts)
-    if len(texts) <= MOST_ANSWERS or (numbers != numbers).any():
-        return listed([repr(_short(one)) for one in texts])
-    return f"{len(texts):,} different numbers from {numbers.min():g} to {numbers.max():g}: scores"
+def what_is_left_out(export: Export) -> list[str]:
+    """What the file says of items that the round will not hold, with the reason."""
+    return [f"{listed([_short(name) for name in names])}: {why}" for why, names in export.left_out.items()]
 
 
 def _short(name: str) -> str:

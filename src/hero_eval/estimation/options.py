@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hero_eval.arguments import check_progress
 from hero_eval.errors import wrong
 from hero_eval.estimate import check_level
 from hero_eval.labelers.reliability import Reliability
@@ -42,6 +43,7 @@ class Options:
 
     def __post_init__(self) -> None:
         check_level(self.level)
+        check_progress(self.progress)
         if self.method is not None and (not isinstance(self.method, str) or self.method not in all_methods()):
             raise wrong("E201", f"method is {self.method!r}. Known: {', '.join(all_methods())}")
         if self.interval is not None and self.interval not in INTERVALS:

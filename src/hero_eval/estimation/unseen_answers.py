@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
 
+from hero_eval import remedies
 from hero_eval.counting.count import tally_of
 from hero_eval.findings import Finding
 from hero_eval.model.patterns import Floats, sum_by
@@ -35,9 +38,24 @@ def outside_gold(currents: Sequence[Round], past: Sequence[Round], classes: Sequ
     more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     message = (
         f"answers that no gold gives, of {total} labels: {', '.join(shown[:SHOWN])}{more}; each counts as a class of "
-        "which nothing is known, and widens the interval"
+        f"which nothing is known, and widens the interval"
     )
+    units = _numbers_with_units(list(strange), classes)
+    if units:
+        command = shlex.quote(",".join(f"{name}={number}" for name, number in units.items()))
+        action = (
+            f"If they are numbers with a unit, map them: `map={units}`, `--map {command}`. {remedies.FINDINGS['F117']}"
+        )
+        return (Finding("F117", message, {"answers": strange, "labels": total}, action),)
     return (Finding("F117", message, {"answers": strange, "labels": total}),)
+
+
+_UNIT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[^\d\s].*")
+
+
+def _numbers_with_units(strange: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
+    """Answers that are a class that is a number, with a word: 1 star, where another labeler says 1."""
+    return {name: found[1] for name in strange if (found := _UNIT.fullmatch(name)) and found[1] in classes}
 
 
 def _counts(one: Round) -> tuple[Floats, Floats]:

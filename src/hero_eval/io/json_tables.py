@@ -7,8 +7,14 @@ record beyond `LARGEST`, and says where.
 from __future__ import annotations
 
 import codecs
+import gzip
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from hero_eval.errors import InputError, wrong
 
@@ -37,11 +43,38 @@ def load_records(file: Path, con: Any, tables: tuple[str, ...]) -> None:
             f"[, or as a table whose name ends in {', '.join(tables)}.",
         )
     size = LARGEST if file.name.endswith(".gz") else min(LARGEST, file.stat().st_size + 1024)
-    con.execute(
-        "CREATE TABLE records AS SELECT row_number() OVER () AS number, json FROM "
-        f"read_json_objects(?, format = 'auto', maximum_object_size = {size})",
-        [str(file)],
-    )
+    with _without_mark(file) as readable:
+        con.execute(
+            "CREATE TABLE records AS SELECT row_number() OVER () AS number, json FROM "
+            f"read_json_objects(?, format = 'auto', maximum_object_size = {size})",
+            [str(readable)],
+        )
+
+
+@contextmanager
+def _without_mark(file: Path) -> Iterator[Path]:
+    """The file, or a copy without the mark of UTF-8 that Windows puts first, which DuckDB takes for a record."""
+    if not _has_mark(file):
+        yield file
+        return
+    with tempfile.TemporaryDirectory() as folder, _opened(file) as stream:
+        stream.seek(len(codecs.BOM_UTF8))
+        copy = Path(folder, "records.json")
+        with copy.open("wb") as plain:
+            shutil.copyfileobj(stream, plain)
+        yield copy
+
+
+def _has_mark(file: Path) -> bool:
+    try:
+        with _opened(file) as stream:
+            return stream.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    except (OSError, EOFError, zlib.error):
+        return False  # damaged, and DuckDB says how
+
+
+def _opened(file: Path) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(file)) if file.name.lower().endswith(".gz") else file.open("rb")
 
 
 def refuse_other_records(file: Path, con: Any, count: int) -> None:
@@ -82,7 +115,7 @@ def json_table(file: Path, tables: tuple[str, ...]) -> Any:
         count = con.execute("SELECT count(*) FROM records").fetchall()[0][0]
         refuse_other_records(file, con, count)
         _refuse_columns(file, con, count)
-        parts = [part for key, kinds in _keys(con, "json").items() for part in _parts(con, key, kinds)]
+        parts = [part for key, kinds in keys_of_records(con).items() for part in _parts(con, key, kinds)]
         if not parts:
             raise wrong("E105", f"{file} holds records without a single key. Export it again.")
         return con.sql(f"SELECT {', '.join(parts)} FROM records ORDER BY number").to_arrow_table()
@@ -92,7 +125,7 @@ def json_table(file: Path, tables: tuple[str, ...]) -> Any:
         con.close()
 
 
-def _keys(con: Any, of: str) -> dict[str, frozenset[str]]:
+def keys_of_records(con: Any, of: str = "json") -> dict[str, frozenset[str]]:
     """The keys of all records in the order in which they come, and the types of their values."""
     rows = con.execute(
         f"SELECT key, list(DISTINCT json_type({of}, {_PATH})) FROM "
@@ -111,7 +144,7 @@ def _parts(con: Any, key: str, kinds: frozenset[str]) -> list[str]:
     if kinds <= {"ARRAY", "NULL"} and "ARRAY" in kinds and _of_numbers(con, path):
         return [f"CAST(json -> '{path}' AS DOUBLE[]) AS {_name(key)}"]
     if kinds <= {"OBJECT", "NULL"} and "OBJECT" in kinds:
-        inner = _keys(con, f"(json -> '{path}')")
+        inner = keys_of_records(con, f"(json -> '{path}')")
         return [f"json -> '{path}' ->> '{_quoted_path(one)}' AS {_name(f'{key}.{one}')}" for one in inner]
     return [f"json ->> '{path}' AS {_name(key)}"]
 
@@ -136,7 +169,7 @@ def _refuse_columns(file: Path, con: Any, count: int) -> None:
     """E133 for one object that holds everything: a table written column by column, or what a tool exported."""
     if count > 1:
         return
-    kinds = frozenset(kind for of in _keys(con, "json").values() for kind in of)
+    kinds = frozenset(kind for of in keys_of_records(con).values() for kind in of)
     if kinds and kinds <= {"OBJECT", "ARRAY"}:
         raise wrong(
             "E133",

@@ -47,7 +47,20 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
         "rater_id",
         "annotator_id",
     ),
-    "label": ("answer", "rating", "value", "response", "vote", "labels", "judgment", "score"),
+    "label": (
+        "answer",
+        "rating",
+        "value",
+        "response",
+        "vote",
+        "labels",
+        "judgment",
+        "score",
+        "verdict",
+        "judgement",
+        "choice",
+        "decision",
+    ),
     "gold": ("truth", "expert", "target", "ground_truth", "gold_label", "reference", "label"),
 }
 

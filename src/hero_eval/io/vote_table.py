@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.arguments import check_mapping
 from hero_eval.errors import HeroError, InputError, Problem, wrong
 from hero_eval.findings import name_some
 from hero_eval.io.arrays import encode_answers, encode_ids, to_numbers
@@ -145,6 +146,7 @@ def parse_votes(
 
 def wanted_values(where: Mapping[str, Any]) -> dict[str, list[str]]:
     """Of each column the values that are asked for, as texts; E201 if there are none."""
+    check_mapping("where", where, "{'language': 'de'}")
     found = {}
     for column, values in where.items():
         listed = [values] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)

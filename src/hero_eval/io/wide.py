@@ -20,7 +20,7 @@ from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded, encode_answers, encode_ids, mapped_answers, plain
 from hero_eval.io.bridge import to_text_array
 from hero_eval.io.criteria import Grid, belongs_to, hidden_grid, named_grid
-from hero_eval.io.repeated_items import refuse_long
+from hero_eval.io.repeated_items import refuse_long, refuse_names
 from hero_eval.io.strays import FEW, NOTHING, RARE, parted
 from hero_eval.io.tables import SYNONYMS, meant
 from hero_eval.io.values import canonical, fold, is_binary, listed, number
@@ -160,6 +160,8 @@ def find_columns(name: str, table: Any, asked: Asked) -> WideColumns | None:
     others = tuple(one for one in header if one not in used and not asked.excludes(one))
     if asked.labelers is None and "item" not in asked.columns and len(chosen) == 1 and gold is not None:
         refuse_long(name, table, chosen[0], gold, others)
+    if asked.labelers is None and "item" not in asked.columns and len(chosen) <= 2 and not {*chosen} & {*asked.known}:
+        refuse_names(name, table, chosen, gold)
     labelers = {one: one for one in chosen}
     return WideColumns(item, labelers, gold, others, why, experts={one: one for one in experts})
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hero_eval.arguments import check_progress, is_number
 from hero_eval.blas_threads import one_blas_thread
 from hero_eval.classes import common_classes, in_one_spelling
 from hero_eval.counting.count import count
@@ -120,13 +121,14 @@ def fit_reliability(
     >>> hero.estimate_rate(current, learned).value == hero.estimate_rate(current, history).value
     True
     """
-    if not 0.0 < clip < 0.5:
+    check_progress(progress)
+    if not (is_number(clip) and 0.0 < clip < 0.5):
         raise wrong("E201", f"clip is {clip!r}. It bounds probabilities away from 0 and 1: between 0 and 0.5")
-    if not 0.0 < tolerance < 1.0:
+    if not (is_number(tolerance) and 0.0 < tolerance < 1.0):
         raise wrong("E201", f"tolerance is {tolerance!r}. It is a relative change, such as 1e-10")
-    if max_steps < 1:
-        raise wrong("E201", f"max_steps is {max_steps!r}. At least one step is needed")
-    if not 0.0 <= shrinkage < 1e6:
+    if not isinstance(max_steps, int) or isinstance(max_steps, bool) or max_steps < 1:
+        raise wrong("E201", f"max_steps is {max_steps!r}. It is a whole number of 1 or more")
+    if not (is_number(shrinkage) and 0.0 <= shrinkage < 1e6):
         raise wrong("E201", f"shrinkage is {shrinkage!r}. It is a number of pseudo-answers: 0 for none, or a few")
     step_tolerance = 1e-11 if tolerance <= 1e-8 else None
     options = EMOptions(clip, tolerance, step_tolerance, max_steps, accelerate)

@@ -18,7 +18,7 @@ from hero_eval.classes import common_classes
 from hero_eval.errors import HeroError, unsupported
 from hero_eval.findings import Finding, name_some
 from hero_eval.labelers.fitting import fit_reliability
-from hero_eval.labelers.reliability import TOGETHER, Reliability
+from hero_eval.labelers.reliability import TOGETHER, Reliability, p_text
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.round import Round
 
@@ -106,10 +106,12 @@ def _together(rounds: Mapping[str, Reliability]) -> list[Finding]:
     """The rounds in which labelers err together, whose shares are by gold."""
     if not rounds:
         return []
-    known = {name: one.dependence.correlation for name, one in rounds.items() if one.dependence is not None}
+    tested = {name: one.dependence for name, one in rounds.items() if one.dependence is not None}
+    known = {name: one.correlation for name, one in tested.items()}
+    sure = p_text(min(one.p_value for one in tested.values()))  # a small correlation may be beyond chance all the same
     fact = (
         f"labelers err together given the gold in {name_some(list(known))} (residual correlation up to "
-        f"{max(known.values()):.2f}); their shares there go by gold, with the labels as help"
+        f"{max(known.values()):.2f}, {sure}); their shares there go by gold, with the labels as help"
     )
     return [Finding("F206", fact, {"rounds": list(known), "correlation": list(known.values())}, TOGETHER, doubts=False)]
 

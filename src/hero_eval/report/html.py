@@ -13,6 +13,7 @@ from hero_eval.charts.interval_charts import number_text
 from hero_eval.charts.theme import lacking
 from hero_eval.documents import json_text
 from hero_eval.errors import unwritable, wrong
+from hero_eval.methods.registry import all_methods
 from hero_eval.report.document import Report
 from hero_eval.report.ranking_report import RankingReport
 from hero_eval.report.text import markdown, ranking_markdown
@@ -35,9 +36,19 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": phrasing.percent, "number": number_text, "decimal": _decimal, "codes": _codes}
+    made.filters |= {
+        "percent": phrasing.percent,
+        "number": number_text,
+        "decimal": _decimal,
+        "codes": _codes,
+        "begun": _begun,
+    }
     made.globals |= {"axis": axis, "picture": lambda chart: Markup(chart.svg()), "phrasing": phrasing}
     return made
+
+
+def _begun(text: str) -> str:
+    return phrasing.begun(text, all_methods())
 
 
 def _decimal(value: Any, places: int = 2) -> str:

@@ -27,6 +27,7 @@ from hero_eval.store.identity import resolve as resolve_identities
 from hero_eval.store.log import Entry, Log, checked_name, commit
 from hero_eval.store.reading import ReadableStore
 from hero_eval.store.records import Record, Sum, TableVersion, knowledge, with_options
+from hero_eval.store.same_labels import twin_findings
 from hero_eval.store.sources import Incoming, raise_problems
 from hero_eval.store.vote_rounds import facts_of_votes
 
@@ -127,6 +128,7 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
     own = () if given.is_votes else read.notes  # of votes their own reader told
     notes = tuple(note for note in (*own, *given.findings) if note.code != "F101")
     found = (*notes, *resolved.findings, *_date_findings(about), *_stranger_findings(fresh, stored, about))
+    found += tuple(twin_findings(fresh, about.name, log))
     knows, changed = _knows(read, given, about, resolved), len(_items_of(fresh) & _items_of(stored))
     return AddingPlan(fresh, read, knows, told, resolved, log.version, found, changed)
 

@@ -133,16 +133,21 @@ def newest_of_models(
 
 
 def newest_votes(log: Log, question: str | None, round: str | None = None, until: datetime.date | None = None) -> Entry:
-    """The round of votes that is named, or the newest of a question up to a day."""
+    """The round of votes that is named, or the newest of a question, or of the only one, up to a day."""
     if round is not None:
         found = log.find(round)
         if question is not None and found.question != question:
             raise wrong("E204", f"round {round!r} is of the question {found.question!r}, not {question!r}")
         return found
     votes = [row for row in log.live().values() if row.is_votes]
-    asked = [row for row in votes if row.question == question]
+    questions = sorted({row.question for row in votes})
+    if question is None and len(questions) > 1:
+        raise wrong("E201", f"the store has votes on {', '.join(map(repr, questions))}. Name one: --question NAME")
+    asked = [row for row in votes if question in (None, row.question)]
+    if not asked and question is None:
+        raise wrong("E201", "the store has no votes. Add some: hero add votes.csv --round NAME")
     if not asked:
-        known = ", ".join(sorted({row.question for row in votes})) or "none; add some: hero add votes.csv --round NAME"
+        known = ", ".join(questions) or "none; add some: hero add votes.csv --round NAME"
         raise wrong("E201", f"the store has no votes on the question {question!r}. Questions with votes: {known}")
     if until is not None:
         asked = [row for row in asked if row.date is not None and row.date <= until]

@@ -38,6 +38,7 @@ class Watched:
     date: datetime.date | None
     estimate: Estimate | None
     reason: str = ""
+    error: HeroError | None = None
 
     def to_dict(self) -> dict[str, Any]:
         found = None if self.estimate is None else self.estimate.interval()
@@ -90,6 +91,10 @@ class Watch:
     rounds: tuple[Watched, ...]
     changes: tuple[Change, ...]
     labelers: OverTime | None
+
+    def __repr__(self) -> str:
+        state = "quiet" if self.is_quiet else f"{len(self.changed)} changes, {len(self.drifting)} drifting"
+        return f"Watch({self.question}: {len(self.rounds)} rounds, {state})"
 
     @property
     def changed(self) -> tuple[Change, ...]:
@@ -158,7 +163,7 @@ def watch(
     ------
     InputError
         If there is no store (E401), it holds several questions and none is named (E206), or no such question (E201)
-        or round (E403).
+        or round (E403); or, if not one round could be estimated, what stood in the way of the last.
     """
     check_level(level)
     store = open_store(store) if isinstance(store, str | os.PathLike) else store
@@ -178,6 +183,9 @@ def watch(
         if say is not None:
             say(f"Estimating {row.round} ({number_of + 1} of {len(own)})")
         watched.append(_estimated(store, row, level, positive))
+    failed = [one.error for one in watched if one.error is not None]
+    if len(failed) == len(watched):
+        raise failed[-1]  # a store of which nothing is known is not quiet
     labelers = reliability_over_time(store.read_all(own, positive=positive), level) if len(own) > 1 else None
     return Watch(own[0].question, level, tuple(watched), changes_of(watched, level), labelers)
 
@@ -191,7 +199,7 @@ def _estimated(store: ReadableStore, row: Entry, level: float, positive: str | N
     try:
         found = estimate_rate(current, history, method="hero3" if known else None, level=level)
     except HeroError as error:
-        return Watched(row.round, row.model or "", row.date, None, str(error))
+        return Watched(row.round, row.model or "", row.date, None, str(error), error)
     return Watched(row.round, row.model or "", row.date, found)
 
 

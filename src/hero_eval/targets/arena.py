@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from hero_eval.arguments import check_progress
 from hero_eval.errors import HeroError, unsupported, wrong
 from hero_eval.estimate import check_level
 from hero_eval.estimation.question import gold_df
@@ -101,18 +102,25 @@ def rank_votes(
     Raises
     ------
     InputError
-        If the table is wrong, or an option has a value that is not known.
+        If the table is wrong, an option has a value that is not known, or the votes are their own history (E208).
     SupportError
         If no votes connect some models with the others (E232), with the groups.
     """
     check_standing(correction, "highest")
     check_level(level)
+    check_progress(progress)
     if ties not in TIE_MODELS:
         raise wrong("E201", f"ties is {ties!r}. Known: {', '.join(repr(one) for one in TIE_MODELS)}")
     if where and isinstance(votes, Votes):
         raise wrong("E204", "where chooses rows of a table, and these votes are counted. Give it to read_votes")
     current = read_votes(votes, columns=columns, map=map, covariates=covariates, where=where)
     past = [_past(one, columns, map) for one in _listed(history)]
+    if any(isinstance(one, Votes) and one.holds_same_as(current) for one in past):
+        raise wrong(
+            "E208",
+            f"the votes {current.name!r} are in their own history: the same votes would count twice. Leave them out of "
+            "history; the gold that they have counts without it.",
+        )
     if reference is not None and reference not in current.models:
         raise wrong("E235", f"reference {reference!r} has no votes. Models: {name_some(list(current.models), 12)}")
     if len(current.models) < 2:

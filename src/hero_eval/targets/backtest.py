@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.arguments import check_progress
 from hero_eval.classes import common_classes
 from hero_eval.counting.count import is_large, stays, tally_of
 from hero_eval.counting.tally import are_alike
@@ -277,6 +278,7 @@ def backtest(
     SupportError
         If fewer than two rounds have gold (E304).
     """
+    check_progress(progress)
     past = history_rounds(rounds)
     options = Options(None, covariates, text, penalty, level, cluster=cluster, groups=groups)
     played = [position for position, one in enumerate(past) if one.n_gold]
@@ -297,7 +299,8 @@ def _known_methods(methods: Sequence[str] | None, past: Sequence[Round], options
         covariates = options.covariates or options.text is not None or shared_numeric(past[:1], past[1:])
         can = {name: one for name, one in known.items() if not one.by_design}  # the gold of a played round is hidden
         return [name for name, one in can.items() if covariates or not one.needs_covariates]
-    if isinstance(methods, str) or not methods or any(name not in known for name in methods):
+    listed = isinstance(methods, Sequence) and not isinstance(methods, str)
+    if not listed or not methods or any(name not in known for name in methods):
         raise wrong("E201", f"methods is {methods!r}. Give a list of some of: {', '.join(known)}")
     return list(dict.fromkeys(methods))
 

@@ -164,7 +164,9 @@ def without_sides(sides: Sequence[Round], history: PastRounds) -> tuple[tuple[Ro
     inside = [one.name for one in past if not any(one is other for other in others)]
     if not inside:
         return others, []
-    message = f"of the rounds in history {name_some(inside)} is one of {_count(sides)} that are compared, and was left"
+    one = len(inside) == 1
+    those = f"is one of {_count(sides)} that are compared, and was" if one else "are compared themselves, and were"
+    message = f"of the rounds in history {name_some(inside)} {those} left"
     action = "Nothing; leave it out yourself to hear no more of it."
     return others, [Finding("F113", f"{message} out of it", {"rounds": inside}, action)]
 

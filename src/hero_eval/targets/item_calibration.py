@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hero_eval.arguments import check_progress
 from hero_eval.counting.count import is_large
 from hero_eval.display import Displayed
 from hero_eval.errors import HeroError, unsupported, wrong
@@ -184,6 +185,7 @@ def item_calibration(
     SupportError
         If there is too little gold to hide any of it (E128).
     """
+    check_progress(progress)
     options = Options(method, covariates, text, penalty, groups=groups, at_least=at_least)
     rounds = gather_rounds([current], history, at_least)
     everything = (*rounds.past, *rounds.currents)

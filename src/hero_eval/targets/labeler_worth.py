@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.arguments import check_progress
 from hero_eval.documents import SCHEMA_VERSION
 from hero_eval.errors import unsupported
 from hero_eval.estimate import number
@@ -22,7 +23,7 @@ from hero_eval.model.width_forecast import More
 from hero_eval.read import RoundLike
 from hero_eval.result_frames import Framed, checked_backend, to_frame
 from hero_eval.targets.plan import outcome_of
-from hero_eval.targets.plan_prices import Prices
+from hero_eval.targets.plan_prices import Prices, check_prices
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,10 @@ class Worths(Framed):
     words: tuple[str, ...]
     frame_kind: str = "files"
     method: str = "hero3"
+
+    def __repr__(self) -> str:
+        first = f", {self.labelers[0].labeler!r} worth most" if self.labelers else ""
+        return f"Worths({len(self.labelers)} labelers{first}; the interval is {self.width:.3f} wide)"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The labelers, one row each.
@@ -160,6 +165,8 @@ def labeler_worth(
     SupportError
         If gold is too little to say what a labeler adds (E222).
     """
+    check_prices(costs, judges)
+    check_progress(progress)
     history, current = as_history(history, current), as_round(current)
     prices = Prices(dict(costs or {}), frozenset(judges), current)
     outcome, _ = outcome_of(current, history, level, positive, None, progress, method="hero3")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hero_eval.arguments import check_mapping
 from hero_eval.errors import wrong
 from hero_eval.estimate import SCHEMA_VERSION
 from hero_eval.result_frames import Framed, checked_backend, to_frame
@@ -118,9 +119,12 @@ def movement(rankings: Mapping[str, Ranking | Leaderboard], skipped: Mapping[str
     InputError
         If there is no ranking, or some are of rates and others of votes, or they are at different levels (E201).
     """
-    found: list[Ranking | Leaderboard] = list(rankings.values())
+    check_mapping("rankings", rankings, "{'2026-w45': hero_eval.rank(rounds)}")
+    found: list[Ranking | Leaderboard] = list((rankings or {}).values())
     if not found:
         raise wrong("E201", "there is no ranking to follow. Give one for each round")
+    if any(not isinstance(one, Ranking | Leaderboard) for one in found):
+        raise wrong("E201", "rankings holds something else than what rank and rank_votes give. Give one for each round")
     if len({type(one) for one in found}) > 1 or len({one.level for one in found}) > 1:
         raise wrong("E201", "rankings are of rates and of votes, or at different levels. Follow those of one kind")
     table: dict[str, list[Any]] = {"round": [], **{name: [] for name in _COLUMNS}}

@@ -23,7 +23,7 @@ from hero_eval.model.width_forecast import More
 from hero_eval.read import RoundLike
 from hero_eval.round import Round
 from hero_eval.targets.plan_design import Planned, Wanted, plan_design, refuse_beyond
-from hero_eval.targets.plan_prices import Mixer, Prices, Purchase, in_words, ways_in_words
+from hero_eval.targets.plan_prices import Mixer, Prices, Purchase, check_prices, in_words, ways_in_words
 from hero_eval.targets.plan_result import Plan, Route
 
 MOST = {"past_gold": 100_000.0, "items": 1_000_000.0}
@@ -123,6 +123,7 @@ def plan(
     >>> round(made.width, 3)
     0.095
     """
+    check_prices(costs, judges)
     _check(width, budget, costs, detect, power)
     level = check_level(level)
     if current is None:
@@ -153,9 +154,6 @@ def _check(
         raise wrong(
             "E221", "a budget needs prices: costs={'gold': 3, 'label': 0.05} (command: --cost gold=3,label=0.05)"
         )
-    for name, price in (costs or {}).items():
-        if isinstance(price, bool) or not isinstance(price, int | float) or not price >= 0.0:
-            raise wrong("E201", f"the price of {name!r} is {price!r}. It is a number of 0 or more")
 
 
 def _refuse_for_design(history: object, judges: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hero_eval.arguments import check_mapping, check_names, is_number
 from hero_eval.errors import wrong
 from hero_eval.estimate import number
 from hero_eval.model.width_forecast import More
@@ -71,6 +72,15 @@ class Priced(Protocol):
     def total(self, more: More) -> float: ...
 
     def within(self, given: Mapping[str, float], money: float) -> More: ...
+
+
+def check_prices(costs: object, judges: object) -> None:
+    """E201 unless they are prices by name, and a list of labelers."""
+    check_mapping("costs", costs, "{'gold': 3, 'label': 0.05}")
+    for name, price in (costs or {}).items() if isinstance(costs, Mapping) else ():
+        if not is_number(price, 0.0):
+            raise wrong("E201", f"the price of {name!r} is {price!r}. It is a number of 0 or more")
+    check_names("judges", judges, "the names of labelers")
 
 
 @dataclass(frozen=True)

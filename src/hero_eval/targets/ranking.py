@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -309,6 +309,8 @@ def named_rounds(rounds: Sequence[RoundLike] | Mapping[str, RoundLike]) -> tuple
             "rounds is a single dataframe. Give one for each model, such as {name: part for name, part in "
             "frame.groupby('model')} of pandas",
         )
+    if not isinstance(rounds, Iterable) or isinstance(rounds, str):
+        raise wrong("E230", f"rounds is {type(rounds).__name__}. Give a round for each model: {{'v7': round, ...}}")
     taken = tuple(as_round(one) for one in (rounds.values() if isinstance(rounds, Mapping) else rounds))
     for one in taken:
         one.item_ids  # noqa: B018  pairs are found by id: a round that is counted without its items refuses here

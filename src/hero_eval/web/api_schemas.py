@@ -356,6 +356,11 @@ class DroppedOut(ApiDocument):
     count: int
 
 
+class LeftOut(ApiDocument):
+    reason: str
+    columns: list[str]
+
+
 class SampleOut(ApiDocument):
     item: str
     labeler: str
@@ -372,8 +377,10 @@ class HoldsOut(ApiDocument):
     n_labelers: int
     answers: list[str]
     n_answers: int
+    answers_in_words: str
     columns: list[str]
     dropped: list[DroppedOut]
+    left_out: list[LeftOut]
     sample: list[SampleOut]
 
 

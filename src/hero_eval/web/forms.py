@@ -17,8 +17,8 @@ from hero_eval.errors import wrong
 from hero_eval.io.exports.tool_names import TOOLS
 from hero_eval.name_lists import mapping, names
 
-NAMES = ("round", "question", "model", "date", "tool", "positive", "gold_source")
-LISTS = ("fields", "experts", "classes")
+NAMES = ("round", "question", "model", "date", "tool", "positive", "gold_source", "provider", "item")
+LISTS = ("fields", "experts", "classes", "labeler_columns")
 
 MOST_FIELDS = 40
 LONGEST_FIELD = 20_000

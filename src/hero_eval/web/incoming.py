@@ -84,7 +84,13 @@ def _is_of_votes(place: Path, about: Mapping[str, Any]) -> bool:
 
 def _export(place: Path, about: Mapping[str, Any]) -> Export:
     return read_export(
-        place, tool=about.get("tool"), fields=about.get("fields") or (), columns=about.get("columns") or None
+        place,
+        tool=about.get("tool"),
+        fields=about.get("fields") or (),
+        columns=about.get("columns") or None,
+        provider=about.get("provider"),
+        item=about.get("item"),
+        labeler_columns=about.get("labeler_columns") or None,
     )
 
 
@@ -124,8 +130,10 @@ def _holds(export: Export) -> dict[str, Any]:
         "n_labelers": len(export.labeler_names),
         "answers": _some(export.answers),
         "n_answers": len(export.answers),
+        "answers_in_words": export.answers_in_words,
         "columns": _some(export.columns),
         "dropped": [{"reason": reason, "count": count} for reason, count in export.dropped.items()],
+        "left_out": [{"reason": why, "columns": _some(names)} for why, names in export.left_out.items()],
         "sample": [{key: str(row[key]) for key in ("item", "labeler", "label")} for row in rows],
     }
 

@@ -38,6 +38,7 @@ from hero_eval.web.security import client_of
 from hero_eval.web.service import RoundOptions, Service, models_at_first, question_of
 from hero_eval.web.snapshot import Snapshot
 from hero_eval.web.verdict import WAYS, chance_of, in_order, sureness, verdict
+from hero_eval.web.ways import ROUND_WAYS
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 LEVELS = (0.8, 0.9, 0.95, 0.99)
@@ -76,9 +77,10 @@ def _question_part(service: Service, now: Snapshot, question: str) -> dict[str, 
         "question": question,
         "rows": rows,
         "bars": bars,
+        "unknown": {row.round for row in rows if row.round in now.headlines and bars[row.round] is None},
         "scale": axis(known, bounds),
         "bounds": bounds,
-        "what": next((now.headlines[row.round].what for row in rows if row.round in now.headlines), None),
+        "what": next((now.headlines[one].what for one, bar in bars.items() if bar is not None), None),
         "drawn": drawn.result.html if drawn is not None and drawn.is_there else None,
         "undrawn": drawn is not None and not drawn.is_asked,
     }
@@ -164,7 +166,7 @@ def round_(request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)]
         return RedirectResponse(link("/leaderboard", question=now.log.find(name).question, by="votes"), 303)
     answer = service.look(wanted.order(service, now))
     said = {key: of for key, of in asked.items() if of not in ("", 0.95)}
-    entry = now.log.find(name)
+    entry, shown = now.log.find(name), progress(answer)
     return page(
         request,
         "round.html",
@@ -175,11 +177,19 @@ def round_(request: Request, wanted: Annotated[RoundAsked, Depends(round_asked)]
         headline=now.headlines.get(name) if not said else None,
         asked=asked,
         said=said,
+        ways=ROUND_WAYS,
         methods=list(all_methods()),
         levels=sorted({*LEVELS, asked["level"]}),
         download=lambda file: link("/download", of="round", file=file, name=name, **said),
-        **progress(answer),
+        **shown,
+        asks_for_class=asks_for_class(shown),
     )
+
+
+def asks_for_class(shown: Mapping[str, Any]) -> bool:
+    """Whether the form below has to say which class is counted before there is a number."""
+    failed = shown["failed"]
+    return failed is not None and any(one["code"] == "E203" for one in failed["problems"])
 
 
 # Models

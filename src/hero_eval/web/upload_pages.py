@@ -21,6 +21,7 @@ from hero_eval.web.rendering import link
 from hero_eval.web.security import client_of
 from hero_eval.web.service import Service
 from hero_eval.web.uploads import KINDS, Upload
+from hero_eval.web.ways import UPLOAD_WAYS
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -41,7 +42,10 @@ def upload(request: Request) -> Response:
     )
 
 
-FIELDS = ("round", "question", "model", "date", "tool", "fields", "experts", "classes", "positive", "columns")
+FIELDS = (
+    "round", "question", "model", "date", "tool", "fields", "provider", "item", "labeler_columns", "experts", "classes",
+    "positive", "columns",
+)  # fmt: skip
 
 
 @router.post("/upload")
@@ -94,6 +98,7 @@ def preview(request: Request, id: Annotated[str, Query(max_length=100)]) -> Resp
         upload=found,
         said=_as_said(found.about),
         tools=list(TOOLS),
+        ways=UPLOAD_WAYS,
         preview=api.with_remedies(answer.result.document) if answer.is_there else None,
         **progress(answer),
     )

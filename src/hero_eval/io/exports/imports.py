@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from hero_eval.io.files import ENDINGS
 from hero_eval.io.json_tables import JSON_ENDINGS
 from hero_eval.io.read_options import ReadOptions, make_options
 from hero_eval.io.reshape import is_long
+from hero_eval.io.scores import MOST_ANSWERS, as_numbers
 from hero_eval.io.tables import InputTable, InputTables, meant
 from hero_eval.io.validate import parse_round
 from hero_eval.io.values import listed
 
 PLAIN = ("long", "wide")
 """Tables of no tool."""
+LONGEST_SHOWN = 60
 LONGEST_ANSWER = 500
 """What is longer is a text, not one of a few possible answers."""
 
@@ -34,6 +36,9 @@ ANSWERS = """CREATE TABLE answers (
     item VARCHAR, labeler VARCHAR, answer VARCHAR, gold BOOLEAN, dropped VARCHAR, field VARCHAR,
     kind VARCHAR, model VARCHAR, prompt VARCHAR, settings VARCHAR)"""
 DESCRIBED = "CREATE TABLE described (item VARCHAR, data JSON)"
+OUR_NAMES = ("item", "labeler", "label", "gold", "weight")
+LEFT_OUT = "CREATE TABLE left_out (name VARCHAR, why VARCHAR)"
+"""What a file says of items that no column holds."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Tool:
     fits: Callable[[Opening], bool]
     fill: Callable[[Opening, ExportOptions], None]
     """Fills the tables `answers` and `described`."""
+    fits_as_mapped: Callable[[Opening, Mapping[str, str] | None], bool] | None = None
+    """The same for columns under the names that the caller gave, where a table may have any."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,8 @@ class Export:
     labelers: Any
     dropped: Mapping[str, int]
     """Reason → how many answers."""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Reason → what the file says of items that is no column of theirs."""
 
     @property
     def n_items(self) -> int:
@@ -94,6 +103,14 @@ class Export:
     @property
     def answers(self) -> list[str]:
         return sorted(str(value) for value in self.labels["label"].unique().to_pylist())
+
+    @property
+    def answers_in_words(self) -> str:
+        """The answers, or how many numbers there are and from where to where."""
+        numbers, texts = as_numbers(self.answers), self.answers
+        if len(texts) <= MOST_ANSWERS or (numbers != numbers).any():
+            return listed([repr(one if len(one) <= LONGEST_SHOWN else f"{one[: LONGEST_SHOWN - 1]}…") for one in texts])
+        return f"{len(texts):,} different numbers from {numbers.min():g} to {numbers.max():g}: scores"
 
     @property
     def columns(self) -> list[str]:
@@ -121,6 +138,7 @@ class Export:
             "gold": self.n_gold,
             "columns": self.columns,
             "dropped": dict(self.dropped),
+            "left_out": {why: list(names) for why, names in self.left_out.items()},
         }
 
 
@@ -147,10 +165,11 @@ def read_export(
     asked = ExportOptions(tuple(fields), named, columns, criterion, item, provider)
     opened = open_export(Path(path).expanduser())
     try:
-        name, why = (tool, "as named") if tool is not None else _recognize(opened)
+        name, why = (tool, "as named") if tool is not None else _recognize(opened, asked)
         _refuse_idle(name, opened, asked)
         opened.con.execute(ANSWERS)
         opened.con.execute(DESCRIBED)
+        opened.con.execute(LEFT_OUT)
         _fill(name, opened, asked)
         export = _finish(name, why, opened, asked)
     finally:
@@ -221,15 +240,21 @@ def _tool(name: str) -> Tool:
     return found
 
 
-def _recognize(opened: Opening) -> tuple[str, str]:
-    """The first tool that the file looks like; E120 with what was looked for and what was found."""
+def _recognize(opened: Opening, asked: ExportOptions) -> tuple[str, str]:
+    """The first tool that the file looks like; E120 with what was looked for and what was found.
+
+    Whoever maps the column of labelers, or that of labels, says that the table is long.
+    """
+    as_mapped = _tool("long").fits_as_mapped
+    if {"labeler", "label"} & set(asked.columns or {}) and as_mapped is not None and as_mapped(opened, asked.columns):
+        return "long", "its columns are mapped"
     for name in TOOLS:
         tool = _tool(name)
         if tool.fits(opened):
             return name, f"it has {tool.looks_for}"
     looked = "; ".join(f"{name}: {_tool(name).looks_for}" for name in TOOLS)
     keys = listed(list(opened.keys)) or "none"
-    has = f"Its columns: {keys}" if opened.table is not None else f"The keys of its first record: {keys}"
+    has = f"Its columns: {keys}" if opened.table is not None else f"The keys of its records: {keys}"
     raise wrong(
         "E120",
         f"{opened.file} is not a file of a tool that hero knows. {has}. What each tool's file has: {looked}. If it is "
@@ -263,7 +288,8 @@ def _finish(name: str, why: str, opened: Opening, asked: ExportOptions) -> Expor
         f"WHERE length(answer) > {LONGEST_ANSWER} AND dropped IS NULL"
     )
     _choose_fields(opened, asked)
-    dropped = dict(con.execute("SELECT dropped, count(*) FROM answers WHERE dropped IS NOT NULL GROUP BY 1").fetchall())
+    counted = "SELECT dropped, count(*) FROM answers WHERE dropped IS NOT NULL GROUP BY 1 ORDER BY 1"
+    dropped = dict(con.execute(counted).fetchall())
     kept = "FROM answers WHERE dropped IS NULL"
     labels = _arrow(con, f"SELECT item, labeler, answer AS label {kept} AND NOT gold ORDER BY item, labeler")
     gold = _arrow(con, f"SELECT item, answer AS gold, labeler AS source {kept} AND gold ORDER BY item, source")
@@ -273,7 +299,13 @@ def _finish(name: str, why: str, opened: Opening, asked: ExportOptions) -> Expor
         reasons = "; ".join(f"{count} dropped: {reason}" for reason, count in dropped.items()) or "it has no answers"
         remedy = "If the labels answer another question, name it: --field; if another tool wrote the file: --from"
         raise wrong("E122", f"{opened.file}, read as {name}, has no label to import: {reasons}. {remedy}")
-    return Export(name, why, str(opened.file), labels, gold, _items(con), labelers, dropped)
+    items = _items(con)
+    return Export(name, why, str(opened.file), labels, gold, items, labelers, dropped, _left_out(con))
+
+
+def _left_out(con: Any) -> dict[str, tuple[str, ...]]:
+    rows = con.execute("SELECT why, name FROM left_out GROUP BY ALL ORDER BY ALL").fetchall()
+    return {why: tuple(name for other, name in rows if other == why) for why, _ in rows}
 
 
 def _choose_fields(opened: Opening, asked: ExportOptions) -> None:
@@ -317,10 +349,19 @@ def _items(con: Any) -> Any:
     ).fetchall()
     parts = ["item"]
     for key, numeric, truth, known, nested in rows:
-        if not known or nested or key in ("item", "labeler", "label", "gold", "weight"):
+        why = _why_left_out(key, nested)
+        if known and why is not None:
+            con.execute("INSERT INTO left_out VALUES (?, ?)", [key, why])
+        if not known or why is not None:
             continue
         text = "data ->> '$.\"" + key.replace("'", "''").replace('"', '\\"') + "\"'"
         kind = "BOOLEAN" if truth else "DOUBLE" if numeric else None
         name = '"' + key.replace('"', '""') + '"'
         parts.append(f"first(try_cast({text} AS {kind})) AS {name}" if kind else f"first({text}) AS {name}")
     return con.sql(f"SELECT {', '.join(parts)} FROM described GROUP BY item ORDER BY item").to_arrow_table()
+
+
+def _why_left_out(key: str, nested: bool) -> str | None:
+    if key in OUR_NAMES:
+        return "has the name of a column of ours"
+    return "holds lists or objects" if nested else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hero_eval.errors import wrong
 from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
@@ -9,11 +10,15 @@ _GRADES = "CASE {0} WHEN 'C' THEN '1' WHEN 'P' THEN '0.5' WHEN 'I' THEN '0' WHEN
 
 
 def _fits(opened: Opening) -> bool:
-    return {"eval", "samples"} <= set(opened.keys)
+    keys = set(opened.keys)
+    return {"eval", "samples"} <= keys or {"eval", "plan", "status"} <= keys
 
 
 def _fill(opened: Opening, _asked: ExportOptions) -> None:
     con = opened.con
+    if "samples" not in opened.keys:
+        remedy = "Take the log itself, not its header, of a run that logged its samples (--log-samples)."
+        raise wrong("E122", f"{opened.file} is a log of Inspect without its samples, which hold the scores. {remedy}")
     opened.expect("json -> '$.samples'", ["ARRAY"], "samples")
     con.execute(
         "CREATE TABLE samples AS SELECT number, s, json -> '$.eval' AS run FROM (SELECT number, json, "
@@ -28,6 +33,12 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
         SELECT {item} AS item, scorer, sc, run, s -> '$.error' AS error FROM (
             SELECT *, s -> '$.scores' -> ('$."' || scorer || '"') AS sc FROM (
                 SELECT *, unnest(json_keys(s, '$.scores')) AS scorer FROM samples))"""
+    )
+    con.execute(
+        """INSERT INTO answers (gold, dropped) SELECT FALSE,
+            CASE WHEN coalesce(json_type(s, '$.error'), 'NULL') <> 'NULL' THEN 'a sample that failed, without a score'
+                 ELSE 'a sample without a score' END
+        FROM samples WHERE coalesce(len(json_keys(s, '$.scores')), 0) = 0"""
     )
     con.execute(
         """CREATE TABLE given AS SELECT *,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hero_eval.errors import wrong
+from hero_eval.findings import name_some
 from hero_eval.io.exports.imports import ExportOptions, Tool
 from hero_eval.io.exports.opening import Opening
 
@@ -21,9 +23,9 @@ def _fits(opened: Opening) -> bool:
     return whole or {"annotation_id", "annotator", "id"} <= set(opened.keys)
 
 
-def _fill(opened: Opening, _asked: ExportOptions) -> None:
+def _fill(opened: Opening, asked: ExportOptions) -> None:
     if opened.exists("$.annotation_id"):
-        _fill_min(opened)
+        _fill_min(opened, asked)
         return
     opened.expect("json -> '$.annotations'", ["ARRAY"], "annotations")
     opened.expect("json -> '$.predictions'", ["ARRAY", "UBIGINT"], "predictions")
@@ -60,16 +62,8 @@ def _fill(opened: Opening, _asked: ExportOptions) -> None:
     opened.con.execute("INSERT INTO described SELECT json ->> '$.id', json -> '$.data' FROM records")
 
 
-def _fill_min(opened: Opening) -> None:
-    """The keys of JSON-MIN come in order: the task's data, its id, the answers, then who gave them."""
-    orders = [row[0] for row in opened.con.execute("SELECT DISTINCT json_keys(json) FROM records").fetchall()]
-    fields: dict[str, None] = {}
-    data: dict[str, None] = {}
-    for keys in orders:
-        start = keys.index("id") if "id" in keys else 0
-        end = keys.index("annotator") if "annotator" in keys else len(keys)
-        fields.update(dict.fromkeys(keys[start + 1 : end]))
-        data.update(dict.fromkeys(keys[:start]))
+def _fill_min(opened: Opening, asked: ExportOptions) -> None:
+    data, fields = _parts_of_min(opened, asked)
     for name in fields:
         path = '$."' + name.replace('"', '\\"') + '"'
         opened.con.execute(
@@ -90,6 +84,38 @@ def _fill_min(opened: Opening) -> None:
         )
     kept = ", ".join(f"{_quote(name)}, json -> '$.{_escape(name)}'" for name in data)
     opened.con.execute(f"INSERT INTO described SELECT json ->> '$.id', json_object({kept}) FROM records")
+
+
+_OWN = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+
+
+def _parts_of_min(opened: Opening, asked: ExportOptions) -> tuple[list[str], list[str]]:
+    """The keys that are data, and those that are answers.
+
+    They come in order: the task's data, its id, the answers, then who gave them. Another program may have sorted them;
+    then the caller has to say which are answers, and E121 asks.
+    """
+    rows = opened.con.execute("SELECT DISTINCT json_keys(json) FROM records").fetchall()
+    orders = [(keys, *_borders(keys)) for (keys,) in rows]
+    if any(start > end for _, start, end in orders):
+        return _named_parts(opened, asked)
+    data = dict.fromkeys(key for keys, start, _ in orders for key in keys[:start])
+    fields = dict.fromkeys(key for keys, start, end in orders for key in keys[start + 1 : end])
+    return list(data), list(fields)
+
+
+def _borders(keys: list[str]) -> tuple[int, int]:
+    """Where the data end, and where the answers do."""
+    return keys.index("id") if "id" in keys else 0, keys.index("annotator") if "annotator" in keys else len(keys)
+
+
+def _named_parts(opened: Opening, asked: ExportOptions) -> tuple[list[str], list[str]]:
+    others = [name for name in opened.keys if name not in _OWN]
+    unknown = [name for name in asked.fields if name not in others]
+    if unknown or not asked.fields:
+        what = f"{opened.file} has its keys sorted, so that nothing tells which of {name_some(others)} is the answer"
+        raise wrong("E121", f"{what}. Choose: --field NAME (may be repeated).")
+    return [name for name in others if name not in asked.fields], list(asked.fields)
 
 
 def _quote(name: str) -> str:

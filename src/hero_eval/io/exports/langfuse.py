@@ -14,7 +14,7 @@ _KEYS = {"traceId", "name", "source"}
 
 
 def _fits(opened: Opening) -> bool:
-    return set(opened.keys) >= _KEYS or (opened.exists("$.data[0].traceId") and opened.exists("$.data[0].name"))
+    return set(opened.keys) >= _KEYS or (opened.exists("$.data[*].traceId") and opened.exists("$.data[*].name"))
 
 
 def _fill(opened: Opening, asked: ExportOptions) -> None:
@@ -49,8 +49,25 @@ def _fill(opened: Opening, asked: ExportOptions) -> None:
             NULL
         FROM scores"""
     )
+    _count_other_pages(opened)
     if asked.item != "observation":
         _refuse_split_traces(opened)
+
+
+def _count_other_pages(opened: Opening) -> None:
+    """The API gives scores page by page, and says on each how many there are: one page alone is easily taken for all.
+
+    Those that the file does not hold count as dropped.
+    """
+    missing = opened.con.execute(
+        "SELECT max(try_cast(json ->> '$.meta.totalItems' AS BIGINT)) - (SELECT count(*) FROM scores) FROM records"
+    ).fetchone()[0]
+    if missing is not None and missing > 0:
+        opened.con.execute(
+            "INSERT INTO answers (gold, dropped) SELECT FALSE, 'on other pages of the API, not in this file' "
+            "FROM range(?)",
+            [missing],
+        )
 
 
 def _said(key: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from hero_eval.errors import wrong
 from hero_eval.io.excel import EXCEL
 from hero_eval.io.files import ENDINGS, read_table
-from hero_eval.io.json_tables import LARGEST, damaged, load_records, refuse_other_records
+from hero_eval.io.json_tables import LARGEST, damaged, keys_of_records, load_records, refuse_other_records
 
 _ZSTD = 93  # what inspect's logs are packed with, which Python's zipfile does not know
 
@@ -25,16 +25,16 @@ class Opening:
     file: Path
     con: Any
     keys: tuple[str, ...]
-    """The keys of the first record, or the columns of the table."""
+    """The keys of all records as they come, or the columns of the table: one record may miss what the others have."""
     n_records: int
     table: Any = None
 
     def exists(self, path: str) -> bool:
-        """Whether the first record has something at this JSON path."""
+        """Whether a record has something at this JSON path; `[*]` in it is any of a list."""
         if not self.n_records or self.table is not None:
             return False
-        row = self.con.execute("SELECT json_exists(json, ?) FROM records ORDER BY number LIMIT 1", [path]).fetchone()
-        return bool(row[0])
+        there = f"len(json_extract(json, '{path}')) > 0" if "*" in path else f"json_exists(json, '{path}')"
+        return bool(self.con.execute(f"SELECT coalesce(bool_or({there}), FALSE) FROM records").fetchone()[0])
 
     def expect(self, sql: str, kinds: Sequence[str], what: str, table: str = "records") -> None:
         """E103 unless this expression is of one of these JSON types, or absent, in every row of the table."""
@@ -84,8 +84,10 @@ def open_export(file: Path) -> Opening:
         raise damaged(file, error) from error
     count = con.execute("SELECT count(*) FROM records").fetchone()[0]
     refuse_other_records(file, con, count)
-    keys = con.execute("SELECT json_keys(json) FROM records ORDER BY number LIMIT 1").fetchone()
-    return Opening(file, con, tuple(keys[0]) if keys else (), count)
+    keys = tuple(keys_of_records(con))
+    if not keys:
+        raise wrong("E105", f"{file} holds records without a single key. Export it again.")
+    return Opening(file, con, keys, count)
 
 
 def _load_table(file: Path, con: Any) -> Opening:

@@ -43,8 +43,13 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def fits_as_mapped(opened: Opening, columns: Mapping[str, str] | None) -> bool:
+    """Whether there is a column each for item, labeler and label under the names that the caller gave."""
+    return set(NEEDED) <= set(names(opened, columns, NEEDED))
+
+
 def _fits(opened: Opening) -> bool:
-    return set(NEEDED) <= set(names(opened, None, NEEDED))
+    return fits_as_mapped(opened, None)
 
 
 def _fill(opened: Opening, asked: ExportOptions) -> None:
@@ -81,14 +86,10 @@ def fill_gold(opened: Opening, item: str, described: list[str], asked: ExportOpt
 def describe(opened: Opening, item: str, described: list[str]) -> None:
     """Columns that say the same on all rows of an item."""
     con = opened.con
-    kept = [
-        name
-        for name in described
-        if name != "source"
-        and not con.execute(
-            f"SELECT count(*) FROM (SELECT 1 FROM plain GROUP BY {item} HAVING count(DISTINCT {quoted(name)}) > 1)"
-        ).fetchone()[0]
-    ]
+    kept = [name for name in described if name != "source" and not _differs(con, item, name)]
+    lost = [[name, "differs between the rows of an item"] for name in described if name not in (*kept, "source")]
+    if lost:
+        con.executemany("INSERT INTO left_out VALUES (?, ?)", lost)
     if kept:
         parts = ", ".join("'" + name.replace("'", "''") + f"', first({quoted(name)})" for name in kept)
         con.execute(
@@ -96,4 +97,9 @@ def describe(opened: Opening, item: str, described: list[str]) -> None:
         )
 
 
-TOOL = Tool("a column each for item, labeler and label, or names that mean these", _fits, _fill)
+def _differs(con: Any, item: str, name: str) -> bool:
+    query = f"SELECT count(*) FROM (SELECT 1 FROM plain GROUP BY {item} HAVING count(DISTINCT {quoted(name)}) > 1)"
+    return bool(con.execute(query).fetchone()[0])
+
+
+TOOL = Tool("a column each for item, labeler and label, or names that mean these", _fits, _fill, fits_as_mapped)

@@ -11,7 +11,7 @@ _PROVIDER = "coalesce(r ->> '$.provider.id', r ->> '$.provider')"
 
 
 def _fits(opened: Opening) -> bool:
-    return opened.exists("$.results.results") or opened.exists("$.results[0].gradingResult")
+    return opened.exists("$.results.results") or opened.exists("$.results[*].gradingResult")
 
 
 def _fill(opened: Opening, asked: ExportOptions) -> None:

@@ -43,7 +43,11 @@ def votes_of_json(path: Path, texts: bool = False) -> InputTable:
 def first_record(path: Path) -> Any:
     """The first record of the file; None where it cannot be read as one, which its reader will say."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if _is_packed(path) else path.open(encoding="utf-8") as stream:
+        with (
+            gzip.open(path, "rt", encoding="utf-8-sig")
+            if _is_packed(path)
+            else path.open(encoding="utf-8-sig") as stream
+        ):
             line = next((line for line in stream if line.strip()), "")
         if line.lstrip().startswith("["):
             return next(iter(_records(path)), None)
@@ -66,7 +70,7 @@ def is_vote(record: Any) -> bool:
 def _records(path: Path) -> list[Any]:
     try:
         raw = path.read_bytes()
-        text = (gzip.decompress(raw) if _is_packed(path) else raw).decode("utf-8")
+        text = (gzip.decompress(raw) if _is_packed(path) else raw).decode("utf-8-sig")
         if text.lstrip().startswith("["):
             found = json.loads(text)
             return list(found)
