@@ -284,12 +284,7 @@ class LevelInformation:
     def _by_context(self) -> tuple[Floats, Floats]:
         """(p, R) each: derivatives of all rows' scores by the rounds' shifts, and of the shifts by the parameters."""
         model = self.model
-        known = model.rows.known  # of the others the shifts move the classes alone
-        gold = replace(model, rows=model.rows.some(known))
-        up, down = (LevelInformation(_shifted(gold, step)).scores for step in (_SHIFT_STEP, -_SHIFT_STEP))
-        change = up - down
-        change.data *= np.repeat(gold.rows.patterns.counts / (2 * _SHIFT_STEP), np.diff(change.indptr))
-        by_shift = gold.rows.sums_by_round(change).toarray().T
+        by_shift = self.slopes.by_shift(self.post)
         by_point = np.zeros_like(by_shift)
         weights, theta = model.parameters.weights, model.shape.theta
         mean = weights @ theta

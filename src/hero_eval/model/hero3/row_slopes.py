@@ -192,6 +192,40 @@ class RowSlopes:
         columns = np.broadcast_to(np.arange(self.size - size, self.size), (len(rows), size))
         return columns, np.asarray(values).reshape(columns.shape)
 
+    def by_shift(self, post: Floats) -> Floats:
+        """(p, R): the derivatives of all rows' scores by the rounds' shifts, with levels; post (P, E).
+
+        Shifts move the classes of levels, and so the levels of rows with gold; of the others nothing.
+        """
+        of, shape, at = self.model.rows, self.model.shape, self.model.parameters
+        rows, out = of.gold_rows, np.zeros((self.size, of.n_rounds))
+        gold, of_round = of.patterns.gold[rows], of.round[rows]
+        share = np.exp(class_logs(of, shape, at.classes, rows))  # (n, E, K)
+        slopes = np.concatenate([[0.0], at.classes[:, 1]])
+        mean, here = share @ slopes, post[rows]
+        moved = slopes[gold, None] - mean
+        moved -= (here * moved).sum(axis=1, keepdims=True)
+        here = here * of.patterns.counts[rows, None]
+        moved *= here
+        by_cell = (of.gold_cells @ moved).reshape(of.n_rounds, len(self.share), -1, shape.n_components)
+        answers = (by_cell[:, :, 1:] - self.share * by_cell.sum(axis=2, keepdims=True)) @ shape.basis
+        out[: self.n_answers] = answers.reshape(of.n_rounds, -1).T
+        by_round = of.gold_rounds @ moved
+        start, stop = self.n_answers + shape.n_levels - 1, self.n_answers + self.n_weights
+        out[self.n_answers : start] = by_round[:, 1:].T
+        of_tilts = out[start:stop].reshape(*at.tilts.shape, of.n_rounds)
+        each = np.arange(of.n_rounds)
+        of_tilts[each, :, each] = by_round @ at.basis
+        gap = (np.arange(1, shape.n_classes) == gold[:, None])[:, None] - share[:, :, 1:]
+        turned = moved[:, :, None] * gap - here[:, :, None] * share[:, :, 1:] * (slopes[1:] - mean[:, :, None])
+        design = np.zeros((len(rows), shape.n_classes - 1, at.classes.shape[1]))
+        design[:, :, 0] = turned.sum(axis=1)
+        design[:, :, 1] = np.einsum("nek,ne->nk", turned, of.read_levels(shape)[of_round])
+        design[:, :, 1] += np.einsum("nek,ne->nk", gap, here)  # the level itself moves
+        design[:, :, 2:] = design[:, :, :1] * of.covariates[rows, None]
+        out[stop:] = (of.gold_rounds @ design.reshape(len(rows), at.classes.size)).T
+        return out
+
     def scores(self, post: Floats, rows: slice = slice(None)) -> Any:
         """(P, p) sparse: the score of every row, or of some that follow each other."""
         at, columns, values = ([] for _ in range(3))
