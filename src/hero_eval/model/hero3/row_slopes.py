@@ -113,14 +113,13 @@ class RowSlopes:
         rest = sum(self.key_slopes(e).T @ keys[:, e] for e in range(shape.n_components))
         return np.concatenate([answers.ravel(), rest])
 
-    def answers_of(self, component: int, by_cell: Floats) -> Floats:
-        """(J (L-1) q, n): `to_parameters` for labelers' answers of one component, of n columns at once (J*L, n)."""
+    def lines_of(self, component: int, by_cell: Floats) -> Floats:
+        """(J (L-1), n): sums of the derivatives by labelers' logits in one component, each times its number of cells,
+        of n columns at once (J*L, n). Times the component's basis they are `to_parameters`."""
         n_labelers, width, _ = self.share.shape
         table = by_cell.reshape(n_labelers, width + 1, -1)
-        gap = table[:, 1:] - self.share[:, :, component, None] * table.sum(axis=1, keepdims=True)
-        basis = self.model.shape.basis[component]
-        out: Floats = gap[:, :, None, :] * basis[:, None]
-        return out.reshape(self.n_answers, -1)
+        gap: Floats = table[:, 1:] - self.share[:, :, component, None] * table.sum(axis=1, keepdims=True)
+        return gap.reshape(n_labelers * width, -1)
 
     def along(self, vector: Floats) -> Floats:
         """(P, E): how far every row's components move along a vector (p,)."""
@@ -133,6 +132,10 @@ class RowSlopes:
     def score_pieces(self, post: Floats, rows: slice) -> Iterator[Piece]:
         """The entries of the scores (P, p) of some rows that follow each other, their rows counted from the first."""
         yield from self._answer_scores(post, rows)
+        yield from self._other_scores(post, rows)
+
+    def _other_scores(self, post: Floats, rows: slice) -> Iterator[Piece]:
+        """The same of levels and classes alone."""
         shape, at, of = self.model.shape, self.model.parameters, self.model.rows
         here, of_round = post[rows], of.round[rows]
         numbers = np.arange(len(here))
@@ -235,6 +238,22 @@ class RowSlopes:
             values.append(value.ravel())
         place = np.concatenate(at), np.concatenate(columns)
         return sparse.coo_array((np.concatenate(values), place), shape=(len(post[rows]), self.size)).tocsr()
+
+    def answer_scores(self, post: Floats, rows: slice) -> Any:
+        """(P, J (L-1) q) sparse: the scores of some rows that follow each other, by labelers' answers alone."""
+        pieces = list(self._answer_scores(post, rows))
+        columns, values = (np.concatenate([piece[of] for piece in pieces]) for of in (1, 2))
+        ends = self.model.rows.patterns.cells.indptr[rows.start : len(post[rows]) + rows.start + 1]
+        starts = (ends - ends[0]).astype(np.int64) * columns.shape[1]
+        parts = values.ravel(), columns.ravel(), starts
+        return sparse.csr_array(parts, shape=(len(ends) - 1, self.n_answers))
+
+    def other_scores(self, post: Floats, rows: slice) -> Floats:
+        """(P, p'): the same by all other parameters, full."""
+        out = np.zeros((len(post[rows]), self.size - self.n_answers))
+        for row, column, value in self._other_scores(post, rows):
+            out[row[:, None], column - self.n_answers] = value
+        return out
 
     def full_scores(self, post: Floats, rows: slice) -> Floats:
         """The same of a few rows as a full matrix."""
