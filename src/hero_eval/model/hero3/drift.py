@@ -389,11 +389,11 @@ def _derivatives(
     n_free, n_columns = moves.shape[1], design.shape[1]
     gap = moves[gold] - mean
     gradient = ((counts[:, None] * gap).T @ design - precision * (metric @ at)).ravel()
-    hessian = np.empty((n_free, n_columns, n_free, n_columns))
+    hessian, each = np.empty((n_free, n_columns, n_free, n_columns)), np.arange(n_columns)
     for k in range(n_free):
         for m in range(k + 1):
             spread = counts * (share @ (moves[:, k] * moves[:, m]) - mean[:, k] * mean[:, m])
             hessian[k, :, m] = (design * spread[:, None]).T @ design
             hessian[m, :, k] = hessian[k, :, m].T
-    size = n_free * n_columns
-    return gradient, hessian.reshape(size, size) + np.kron(metric, np.diag(precision))
+    hessian[:, each, :, each] += precision[:, None, None] * metric
+    return gradient, hessian.reshape(n_free * n_columns, -1)

@@ -110,8 +110,33 @@ class RowSlopes:
         shape = self.model.shape
         by_cell = cells.reshape(len(self.share), -1, shape.n_components)
         answers = (by_cell[:, 1:] - self.share * by_cell.sum(axis=1, keepdims=True)) @ shape.basis
-        rest = sum(self.key_slopes(e).T @ keys[:, e] for e in range(shape.n_components))
-        return np.concatenate([answers.ravel(), rest])
+        weighted = self._weights_of(keys) if shape.n_weighted else []
+        return np.concatenate([answers.ravel(), *weighted, self._classes_of(keys).ravel()])
+
+    def _weights_of(self, keys: Floats) -> list[Floats]:
+        """`to_parameters` for levels and tilts: what rounds have of each level beyond their weights."""
+        at = self.model.parameters
+        by_round: Floats = self.model.shape.by_weight(self.keyed.in_round @ keys)
+        gap = by_round - by_round.sum(axis=1, keepdims=True) * at.weights
+        return [gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]
+
+    def _classes_of(self, keys: Floats) -> Floats:
+        """(K-1, m): `to_parameters` for the class regression."""
+        of, shape, keyed, rows = self.model.rows, self.model.shape, self.keyed, self._class_rows
+        share, covariates = self._key_class_shares[:, :, 1:], of.covariates[rows]
+        out = np.empty(self.model.parameters.classes.shape)
+        if shape.n_levels == 0:
+            each = shape.by_class(keys)
+            gap = each[:, 1:] - each.sum(axis=1, keepdims=True) * share[:, 0]
+            out[:, : of.n_rounds], out[:, of.n_rounds :] = (keyed.in_round @ gap).T, gap.T @ covariates
+            return out
+        here, golden = keys[keyed.golden], keyed.golden
+        given = np.arange(1, shape.n_classes) == keyed.gold[golden, None]
+        by_level = here[:, :, None] * (given[:, None] - share)  # (n, E, K-1)
+        by_key = by_level.sum(axis=1)
+        levels = of.read_levels(shape)[keyed.round[golden]]
+        out[:, 0], out[:, 1], out[:, 2:] = by_key.sum(axis=0), np.tensordot(levels, by_level), by_key.T @ covariates
+        return out
 
     def lines_of(self, component: int, by_cell: Floats) -> Floats:
         """(J (L-1), n): sums of the derivatives by labelers' logits in one component, each times its number of cells,
