@@ -145,9 +145,10 @@ class LevelInformation:
         for e, table in enumerate(self._pair_tables(counts)):
             by_key = slopes.key_slopes(e)
             half = slopes.lines_of(e, table[:n_cells])
-            both = slopes.lines_of(e, half[:, :n_cells].T)
-            met = half[:, n_cells:] @ by_key
-            if half.shape[1] == n_cells:
+            both = slopes.lines_of(e, np.ascontiguousarray(half[:, :n_cells].T))
+            if half.shape[1] > n_cells:
+                met = half[:, n_cells:] @ by_key
+            else:
                 met = slopes.lines_of(e, self._met_keys(counts * self.post[:, e], by_key))
             for a in range(n_basis):
                 across[:, a] += basis[e, a] * met
