@@ -13,6 +13,7 @@ Shapes: P rows, C cells, S states.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
@@ -43,13 +44,31 @@ def _pool(size: int) -> ThreadPoolExecutor:
 
 
 def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
-    """The chunks' work, on as many threads as there may be."""
-    threads = thread_count()
-    if threads == 1 or n_chunks == 1:
-        for chunk in range(n_chunks):
+    """The chunks' work, on as many threads as there may be, this one among them.
+
+    Each takes one chunk after the other, since handing a chunk to a thread takes as long as a part of its work; others
+    that have not begun when none is left, on a busy machine, are not waited for.
+    """
+    threads, left = thread_count(), deque(range(n_chunks))
+
+    def take() -> None:
+        while left:
+            try:
+                chunk = left.popleft()
+            except IndexError:  # another one has taken the last
+                return
             work(chunk)
-        return
-    list(_pool(threads).map(work, range(n_chunks)))
+
+    if min(threads, n_chunks) <= 1:
+        return take()
+    others = [_pool(threads).submit(take) for _ in range(min(threads, n_chunks) - 1)]
+    try:
+        take()
+    finally:
+        left.clear()
+        for other in others:
+            if not other.cancel():
+                other.result()
 
 
 _BLOCK = 512
