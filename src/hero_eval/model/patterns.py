@@ -92,11 +92,11 @@ class Patterns:
     def dense_cells(self) -> Floats:
         """(P, J, L) ones and zeros; for small patterns."""
         forward = self._both_ways[0]
-        dense: Floats = forward if self._is_filled else forward.toarray()
+        dense: Floats = forward if self.is_filled else forward.toarray()
         return dense.reshape(self.n_rows, self.n_labelers, self.n_answers)
 
     @cached_property
-    def _is_filled(self) -> bool:
+    def is_filled(self) -> bool:
         """Whether products with a full matrix are faster than with a sparse one."""
         size = int(self.cells.shape[0]) * int(self.cells.shape[1])
         return self.is_small and (size <= _LEAST_DENSE or len(self.cells.indices) >= _FILLED * size)
@@ -104,7 +104,7 @@ class Patterns:
     @cached_property
     def _both_ways(self) -> tuple[Any, Any]:
         """The cells and their transpose, full where that is small: a sparse product costs more to start than to do."""
-        if self._is_filled:
+        if self.is_filled:
             dense = self.cells.toarray().astype(float)
             return dense, np.ascontiguousarray(dense.T)
         forward = self.cells.astype(float)
@@ -129,7 +129,7 @@ class Patterns:
                 vast[rows] = self.cells[rows] @ cell_values
             return vast
         forward, back = self._both_ways
-        if self._is_filled:  # column-major, so that what follows runs along the rows
+        if self.is_filled:  # column-major, so that what follows runs along the rows
             small: Floats = (cell_values.T @ back).T
             return small
         out: Floats = forward @ cell_values

@@ -252,8 +252,11 @@ class KeyedRows:
         return _indicator(np.concatenate(places), np.concatenate(at), (n_cells**2, len(lengths)))
 
     def to_rows(self, by_cell: Floats, by_key: Floats) -> Floats:
-        """(P, n): numbers of cells (J*L, n) and of keys (N, n), summed for each row; column by column in memory."""
-        if self.shared is None:
+        """(P, n): numbers of cells (J*L, n) and of keys (N, n), summed for each row; column by column in memory.
+
+        Those of keys may be infinite, but not in a full product: 0 times infinity is no number.
+        """
+        if self.shared is None or (self.shared.is_filled and not np.isfinite(by_key).all()):
             out = np.asfortranarray(self.patterns.from_cells(by_cell))
             out += by_key[self.of_row]
             return out
