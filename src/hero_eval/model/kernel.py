@@ -13,10 +13,7 @@ Shapes: P rows, C cells, S states.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,7 @@ import numpy as np
 from hero_eval.model.compiling import njit
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, Patterns, dot
-from hero_eval.model.threads import thread_count
+from hero_eval.model.threads import run_chunks
 
 _CHUNK = 1 << 19
 """Labels of a chunk: a few milliseconds of work. It bounds time only; it must not depend on the machine, since sums are
@@ -36,39 +33,6 @@ _OWN_SUMS = 1 << 25
 _LABELS_A_SUM = 4
 """Labels of a chunk for each sum of its own, at least: adding sums up takes time too. Doubled, fewer chunks with very
 many labelers (reasoned)."""
-
-
-@lru_cache(maxsize=1)
-def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix="hero-kernel")
-
-
-def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
-    """The chunks' work, on as many threads as there may be, this one among them.
-
-    Each takes one chunk after the other, since handing a chunk to a thread takes as long as a part of its work; others
-    that have not begun when none is left, on a busy machine, are not waited for.
-    """
-    threads, left = thread_count(), deque(range(n_chunks))
-
-    def take() -> None:
-        while left:
-            try:
-                chunk = left.popleft()
-            except IndexError:  # another one has taken the last
-                return
-            work(chunk)
-
-    if min(threads, n_chunks) <= 1:
-        return take()
-    others = [_pool(threads).submit(take) for _ in range(min(threads, n_chunks) - 1)]
-    try:
-        take()
-    finally:
-        left.clear()
-        for other in others:
-            if not other.cancel():
-                other.result()
 
 
 _BLOCK = 512
