@@ -123,58 +123,63 @@ def _other_scales(past: AnyRound, current: AnyRound) -> list[str]:
     if not (past.holds_items and current.holds_items) and len(shared) > MOST_LOOKED_AT:
         return []
     before, now = _spread(past, shared), _spread(current, shared)
-    found = []
-    for name in shared:
-        one, other = before.get(name), now.get(name)
-        if one is not None and other is not None and (one.outgrown_by(other) or other.outgrown_by(one)):
-            found.append(name)
-    return found
+    return [shared[at] for at in np.flatnonzero(before.outgrown_by(now) | now.outgrown_by(before))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Spread:
-    """Of one labeler's numbers: how many, and how many lie below 0, above 1, above 10, and between 0 and 1."""
+    """Of labelers' numbers (J,): how many, and how many lie below 0, above 1, above 10, and between 0 and 1; none of a
+    labeler who also said words."""
 
-    n: float
-    negative: float
-    above_one: float
-    above_ten: float
-    inside: float
+    n: NDArray[np.float64]
+    negative: NDArray[np.float64]
+    above_one: NDArray[np.float64]
+    above_ten: NDArray[np.float64]
+    inside: NDArray[np.float64]
 
-    def outgrown_by(self, other: _Spread) -> bool:
+    def outgrown_by(self, other: _Spread) -> NDArray[np.bool_]:
         """Whether these end at 1 or 10 and most others do not, or are 0 and 1 alone where the others lie between."""
-        if min(self.n, other.n) < SURELY or self.negative or other.negative:
-            return False
-        if not self.above_one:
-            cut = not self.inside and not other.above_one and other.inside >= INSIDE * other.n
-            return cut or other.above_one >= 0.5 * other.n
-        return not self.above_ten and other.above_ten >= MOSTLY * other.n
+        asked = (np.minimum(self.n, other.n) >= SURELY) & (self.negative == 0) & (other.negative == 0)
+        cut = (self.inside == 0) & (other.above_one == 0) & (other.inside >= INSIDE * other.n)
+        beyond_one = cut | (other.above_one >= 0.5 * other.n)
+        beyond_ten = (self.above_ten == 0) & (other.above_ten >= MOSTLY * other.n)
+        out: NDArray[np.bool_] = asked & np.where(self.above_one == 0, beyond_one, beyond_ten)
+        return out
 
 
-def _spread(one: AnyRound, names: Sequence[str]) -> dict[str, _Spread]:
-    """Of labelers whose labels are all numbers."""
+def _spread(one: AnyRound, names: Sequence[str]) -> _Spread:
+    """Of these labelers' labels."""
     if not one.holds_items:
-        found = {}
-        for name in names:
+        found = np.zeros((5, len(names)))
+        for at, name in enumerate(names):
             facts = [_facts(one, {name}, above, below) for above, below in ((1.0, 0.0), (10.0, 0.0), (0.0, 1.0))]
             if (first := facts[0]) is not None and (second := facts[1]) is not None and (last := facts[2]) is not None:
                 inside = max(last.above + last.below - last.n, 0.0)
-                found[name] = _Spread(first.n, first.below, first.above, second.above, inside)
-        return found
+                found[:, at] = first.n, first.below, first.above, second.above, inside
+        return _Spread(*found)
     held = cast(Round, one)
-    numbers = as_numbers(held.answer_values)[held.label_answer] if held.label_score is None else held.label_score
-    of = held.label_labeler
-
-    def times(hit: NDArray[np.bool_]) -> NDArray[np.int64]:
-        return np.bincount(of[hit], minlength=len(held.labelers))
-
-    between = (numbers > 0) & (numbers < 1)
-    counts = [times(hit) for hit in (~np.isnan(numbers), numbers < 0, numbers > 1, numbers > 10, between)]
-    words = times(np.isnan(numbers))
     place = {name: at for at, name in enumerate(held.labelers)}
-    return {
-        name: _Spread(*(float(of_one[place[name]]) for of_one in counts)) for name in names if not words[place[name]]
-    }
+    counts, words = _spread_of_all(held)
+    return _Spread(*np.where(words, 0.0, counts)[:, [place[name] for name in names]])
+
+
+def _spread_of_all(held: Round) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """What `_Spread` counts of every labeler (5, J), and who said words (J,)."""
+    of, n_labelers = held.label_labeler, len(held.labelers)
+    if held.label_score is None:  # labels are counted once, whatever is asked of the numbers that they spell
+        numbers, n_answers = as_numbers(held.answer_values), len(held.answer_values)
+        said = np.bincount(of * n_answers + held.label_answer, minlength=n_labelers * n_answers)
+        times = said.reshape(n_labelers, n_answers).astype(float)
+        return np.stack([times @ hit for hit in _hits(numbers)]), times @ np.isnan(numbers) > 0
+    numbers = held.label_score
+    counts = [np.bincount(of[hit], minlength=n_labelers).astype(float) for hit in _hits(numbers)]
+    return np.stack(counts), np.bincount(of[np.isnan(numbers)], minlength=n_labelers) > 0
+
+
+def _hits(numbers: NDArray[np.float64]) -> tuple[NDArray[np.bool_], ...]:
+    """Which numbers each count of `_Spread` is of."""
+    between = (numbers > 0) & (numbers < 1)
+    return ~np.isnan(numbers), numbers < 0, numbers > 1, numbers > 10, between
 
 
 def _refuse(past: AnyRound, current: AnyRound, who: Sequence[str] = ()) -> None:
@@ -184,7 +189,7 @@ def _refuse(past: AnyRound, current: AnyRound, who: Sequence[str] = ()) -> None:
     spans = []
     places = [repr(past.name), repr(current.name)] if past.name != current.name else ["history", "the current round"]
     for one, place, found in zip((past, current), places, facts, strict=True):
-        bare = within and not any(of.inside for of in _spread(one, shared).values())
+        bare = within and not _spread(one, shared).inside.any()
         ends = f"from {number_text(found.low)} to {number_text(found.high)}"
         spans.append(f"{'are 0 and 1 alone' if bare else f'go {ends}'} in {place}")
     mend = "in the files" if past.has_scores or current.has_scores else "(map=; command: --map)"

@@ -16,9 +16,11 @@ from hero_eval.methods.hero3 import gather_rows
 from hero_eval.model.em import EMOptions
 from hero_eval.model.even_logits import even_blocks, even_covariance, even_precision, even_spread
 from hero_eval.model.hero3 import fit as fitting
+from hero_eval.model.hero3 import level_information
 from hero_eval.model.hero3 import level_selection as selection
 from hero_eval.model.hero3.context import read_in_context
 from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.level_selection import choose_levels
 from hero_eval.model.hero3.m_steps import level_step
 from hero_eval.model.hero3.multinomial import multinomial_information
@@ -194,3 +196,58 @@ def test_of_many_classes_the_one_asked_about_has_the_safer_interval() -> None:
     (said,) = (one for one in other.findings if one.code == "F309")
     assert "may be too short; of 8 classes only what was asked about" in said.message
     assert said.doubts_interval
+
+
+def test_shifts_move_scores_as_seen_by_moving_them(leveled: LevelFit) -> None:
+    """Rounds in context would be read by another slope, so that intervals leave out, or count twice, what is shared."""
+    fit = read_in_context(leveled, TIGHT)
+    rows, step = fit.rows, 1e-4
+    assert rows.shift is not None
+    for number in range(rows.n_rounds):
+        away = step * np.eye(rows.n_rounds)[number]
+        up, down = (
+            LevelInformation(replace(fit, rows=rows.with_shift(rows.shift + by))).score_sum() for by in (away, -away)
+        )
+        found = LevelInformation(fit).slopes.by_shift(fit.post)[:, number]
+        assert found == pytest.approx((up - down) / (2 * step), abs=1e-5)
+
+
+def test_sums_of_scores_are_those_of_all_rows(leveled: LevelFit) -> None:
+    """A fit would end beside its maximum: its gradient is a sum over keys, not over rows."""
+    classes = fit_levels(leveled.rows, LevelShape(0, 2), leveled.groups, TIGHT)
+    for fit in (leveled, classes):
+        information = LevelInformation(fit)
+        by_rows = fit.rows.patterns.counts @ information.scores
+        assert information.score_sum() == pytest.approx(by_rows, abs=1e-9)
+
+
+def test_squares_of_scores_are_alike_sparse_and_full(leveled: LevelFit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors would depend on how many labelers there are: with many, labels' scores are kept sparse."""
+    counts = leveled.rows.patterns.counts
+    scores = LevelInformation(leveled).scores.toarray()
+    for share in (0.0, 2.0):
+        monkeypatch.setattr(level_information, "_DENSE_SHARE", share)
+        squares = LevelInformation(leveled)._score_squares(counts)
+        assert squares == pytest.approx(scores.T @ (counts[:, None] * scores), abs=1e-9)
+
+
+def test_products_are_alike_sparse_and_full(leveled: LevelFit) -> None:
+    """A fit would depend on how full the table of labels is, and classes that gold rules out would be no numbers."""
+    rng = np.random.default_rng(0)
+    keyed = leveled.rows.keyed(leveled.shape)
+    by_cell, by_key = rng.normal(size=(keyed.patterns.cells.shape[1], 3)), rng.normal(size=(len(keyed.row), 3))
+    by_key[keyed.golden, 0] = -np.inf
+    found = []
+    for full in (True, False):
+        again = replace(keyed)
+        assert again.shared is not None
+        again.shared.__dict__["is_filled"] = full
+        patterns = replace(keyed.patterns)
+        patterns.__dict__["is_filled"] = full
+        again.__dict__["patterns"] = patterns
+        by_row = again.to_rows(by_cell, by_key)
+        assert by_row.flags.f_contiguous
+        shares = np.exp(by_row)
+        found.append((by_row, *again.to_keys(shares), patterns.dense_cells))
+    for one, other in zip(*found, strict=True):
+        assert one == pytest.approx(other, rel=1e-12)

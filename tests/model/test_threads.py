@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hero_eval as hero
 from hero_eval.blas_threads import one_blas_thread
 from hero_eval.methods.registry import all_methods
+from hero_eval.model import threads as numbered
+from hero_eval.model.threads import run_chunks
 
 
 def blas_threads() -> set[int]:
@@ -86,3 +88,19 @@ def test_a_fit_is_made_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         hero.estimate_rate(pair.current, pair.history, method="hero1")
         assert blas_threads() == before
     assert seen == [{1}]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_every_chunk_is_worked_on_once(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums over labels would miss a part of them, or have it twice, or hide that one failed."""
+    monkeypatch.setattr(numbered, "thread_count", lambda: threads)
+    for n_chunks in (0, 1, 3, 50):
+        done: list[int] = []
+        run_chunks(done.append, n_chunks)
+        assert sorted(done) == list(range(n_chunks))
+
+    def fail(chunk: int) -> None:
+        raise ArithmeticError(chunk)
+
+    with pytest.raises(ArithmeticError):
+        run_chunks(fail, 5)

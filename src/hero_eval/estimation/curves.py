@@ -348,9 +348,11 @@ def drifting(
     """
     error = math.sqrt(max(noise, 1e-12))
     mass = _binned(where.ravel(), np.repeat(weights / where.shape[1], where.shape[1]))
-    gap = np.concatenate([_GRID - _GRID[-1], _GRID[1:] - _GRID[0]]) / error
+    held = np.flatnonzero(mass)  # of the whole grid a few hundred points, and only these are blurred
+    first, last = int(held[0]), int(held[-1])
+    gap = np.concatenate([_GRID[: last + 1] - _GRID[last], _GRID[1 : len(_GRID) - first] - _GRID[0]]) / error
     blur = special.ndtr(gap) if math.isinf(df) else special.stdtr(df, gap)
-    shares = np.maximum.accumulate(np.convolve(mass, blur, mode="valid"))
+    shares = np.maximum.accumulate(np.convolve(mass[first : last + 1], blur, mode="valid"))
     places = _GRID + (center - middle)
     if prior is not None:
         between = places - 0.5 * (_GRID[1] - _GRID[0])  # the middles, so that both ends are alike

@@ -22,7 +22,7 @@ from hero_eval.influence import Influence
 from hero_eval.methods.current_rate import Carried, carry
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
-from hero_eval.model.em import EMOptions, EMReport, gold_counts
+from hero_eval.model.em import EMOptions, EMReport, gold_classes
 from hero_eval.model.hero3.drift import drift_steps
 from hero_eval.model.joint import Both, Joint, fit_joint, profile, stack
 from hero_eval.model.patterns import Floats
@@ -137,7 +137,7 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
         learned = [(by_history, "history")]
     alone = by_history is None and len(question.currents) == 1 and not question.method.by_design
     for one, where in learned:
-        _, by_class = gold_counts(one.counted.patterns, len(question.classes))
+        by_class = gold_classes(one.counted.patterns, len(question.classes))
         if bounds_unseen(fits):
             by_class = np.where(by_class == 0, np.inf, by_class)
         scarce = int(np.argmin(by_class))

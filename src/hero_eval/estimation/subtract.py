@@ -26,7 +26,7 @@ from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding, unique
 from hero_eval.influence import Influence, Part
 from hero_eval.methods.result import Fit
-from hero_eval.model.em import gold_counts
+from hero_eval.model.em import gold_classes
 from hero_eval.model.hero3.drift import gold_shift, no_drift
 from hero_eval.model.hero3.shared_drift import SharedDrift, Side, learn_shared_drift, pair_variance, past_shares
 from hero_eval.model.patterns import Floats, Ints
@@ -239,7 +239,7 @@ def _lacks_gold(question: Question) -> bool:
     """Whether some class has no gold, or next to none: what was not seen then bounds the rates."""
     if question.reliability is None or question.method.by_design:
         return False
-    _, by_class = gold_counts(question.reliability.counted.patterns, len(question.classes))
+    by_class = gold_classes(question.reliability.counted.patterns, len(question.classes))
     return bool(by_class.min() < SAFE_GOLD)
 
 

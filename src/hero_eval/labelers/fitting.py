@@ -183,13 +183,13 @@ def _warm_start(
     """An earlier fit as the start of this one; labelers that it did not know start from the gold."""
     if old.classes != classes or old.counted.patterns.n_answers != counted.patterns.n_answers:
         return None
-    fresh = gold_start(counted.patterns, len(classes), options.clip)
-    answers = fresh.answers.copy()
     place = {name: position for position, name in enumerate(old.labelers)}
-    for position, name in enumerate(labelers):
-        if name in place:
-            answers[position] = old.fit.latent.answers[place[name]]
-    return Latent(old.fit.latent.weights, answers, fresh.state_class)
+    known = np.array([place.get(name, -1) for name in labelers])
+    answers = old.fit.latent.answers[known]
+    if (known < 0).any():
+        fresh = gold_start(counted.patterns, len(classes), options.clip)
+        answers = np.where((known >= 0)[:, None, None], answers, fresh.answers)
+    return Latent(old.fit.latent.weights, answers, np.arange(len(classes)))
 
 
 def no_gold(rounds: Sequence[Round]) -> SupportError:

@@ -115,5 +115,6 @@ def method(
 def all_methods() -> dict[str, Method]:
     """Every method by name, in the order of growing demands."""
     for module in _MODULES:
-        import_module(f"hero_eval.methods.{module}")
+        if module not in METHODS:
+            import_module(f"hero_eval.methods.{module}")
     return {name: METHODS[name] for name in _MODULES}

@@ -15,7 +15,7 @@ import numpy as np
 
 from hero_eval.model.answer_order import answer_classes
 from hero_eval.model.latent import Latent, floored_shares, posterior, state_barrier
-from hero_eval.model.patterns import Floats, Patterns, dot
+from hero_eval.model.patterns import Floats, Patterns, dot, sum_by
 
 Expectation = Callable[[Latent], tuple[Floats, Floats, float]]
 """The E-step: expected answers (J, L, S), expected states (S,) and the likelihood, at a point."""
@@ -106,6 +106,12 @@ def gold_counts(patterns: Patterns, n_classes: int) -> tuple[Floats, Floats]:
         return patterns.to_cells(known), known.sum(axis=0)
     hits: Floats = patterns.cells[rows].T @ known
     return hits.reshape(patterns.n_labelers, patterns.n_answers, -1), known.sum(axis=0)
+
+
+def gold_classes(patterns: Patterns, n_classes: int) -> Floats:
+    """(K,): how many items have gold of each class."""
+    known = np.flatnonzero(patterns.gold >= 0)
+    return sum_by(patterns.gold[known], patterns.counts[known], n_classes)
 
 
 def vote_start(patterns: Patterns, n_classes: int, clip: float) -> Latent:

@@ -226,6 +226,8 @@ class Information:
         spread = [[counts * post[:, s] * ((s == t) - post[:, t]) for t in range(n_states)] for s in range(n_states)]
         between = np.array([[spread[s][t].sum() for t in range(n_states)] for s in range(n_states)])
         lost[:n_weights, :n_weights] = tops.T @ between @ tops
+        if not any(of.any() for row in spread for of in row):  # every row's state is known, as in rows with gold
+            return lost
         toward = [to_logits(self.patterns, self.at, np.stack(of, axis=1)) for of in spread]  # symmetric in s and t
         pairs = self._pairs(spread)
         for s in range(n_states):
@@ -307,8 +309,13 @@ class Information:
         complete_weights, complete_answers = self._complete()
         answers = np.einsum("jscc->jcs", complete_answers).reshape(-1, self.latent.n_states)
         scale = 1.0 / np.sqrt(np.maximum(self.at.pack(np.diag(complete_weights), answers), 1e-12))
-        kept = np.linalg.eigvalsh(self.matrix * np.outer(scale, scale))
-        return bool(kept.min() < _WEAK_SHARE)
+        kept = self.matrix * np.outer(scale, scale)
+        kept[np.diag_indices_from(kept)] -= _WEAK_SHARE
+        try:  # a Cholesky factor ends where an eigenvalue is negative, at a tenth of the cost of all eigenvalues
+            np.linalg.cholesky(kept)
+        except np.linalg.LinAlgError:
+            return True
+        return False
 
     def solve(self, right: Floats) -> Floats:
         """H^-1 @ right for right (p, m); nan where the right side is unknown."""

@@ -13,9 +13,7 @@ Shapes: P rows, C cells, S states.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ import numpy as np
 from hero_eval.model.compiling import njit
 from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Ints, Patterns, dot
-from hero_eval.model.threads import thread_count
+from hero_eval.model.threads import run_chunks
 
 _CHUNK = 1 << 19
 """Labels of a chunk: a few milliseconds of work. It bounds time only; it must not depend on the machine, since sums are
@@ -35,21 +33,6 @@ _OWN_SUMS = 1 << 25
 _LABELS_A_SUM = 4
 """Labels of a chunk for each sum of its own, at least: adding sums up takes time too. Doubled, fewer chunks with very
 many labelers (reasoned)."""
-
-
-@lru_cache(maxsize=1)
-def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix="hero-kernel")
-
-
-def run_chunks(work: Callable[[int], None], n_chunks: int) -> None:
-    """The chunks' work, on as many threads as there may be."""
-    threads = thread_count()
-    if threads == 1 or n_chunks == 1:
-        for chunk in range(n_chunks):
-            work(chunk)
-        return
-    list(_pool(threads).map(work, range(n_chunks)))
 
 
 _BLOCK = 512

@@ -28,6 +28,9 @@ _KEY_BLOCK = 1 << 18
 _DENSE_CELLS = 200_000
 """Rows times cells up to which products with a full matrix are faster than with a sparse one. It bounds time only; sums
 differ in their last digits (reasoned)."""
+_LEAST_DENSE, _FILLED = 30_000, 0.25
+"""Of these entries up to which they always are, and the share of labels among more of them from which on: rows of few
+labels leave a full matrix nearly empty. It bounds time only, as before."""
 _MANY_ENTRIES = 1 << 18
 """Labels of patterns, from which on products go by blocks of rows and keep nothing. It bounds memory only
 (reasoned)."""
@@ -88,13 +91,20 @@ class Patterns:
     @property
     def dense_cells(self) -> Floats:
         """(P, J, L) ones and zeros; for small patterns."""
-        dense: Floats = self._both_ways[0].reshape(self.n_rows, self.n_labelers, self.n_answers)
-        return dense
+        forward = self._both_ways[0]
+        dense: Floats = forward if self.is_filled else forward.toarray()
+        return dense.reshape(self.n_rows, self.n_labelers, self.n_answers)
+
+    @cached_property
+    def is_filled(self) -> bool:
+        """Whether products with a full matrix are faster than with a sparse one."""
+        size = int(self.cells.shape[0]) * int(self.cells.shape[1])
+        return self.is_small and (size <= _LEAST_DENSE or len(self.cells.indices) >= _FILLED * size)
 
     @cached_property
     def _both_ways(self) -> tuple[Any, Any]:
-        """The cells and their transpose, dense where that is small: a sparse product costs more to start than to do."""
-        if self.is_small:
+        """The cells and their transpose, full where that is small: a sparse product costs more to start than to do."""
+        if self.is_filled:
             dense = self.cells.toarray().astype(float)
             return dense, np.ascontiguousarray(dense.T)
         forward = self.cells.astype(float)
@@ -119,11 +129,11 @@ class Patterns:
                 vast[rows] = self.cells[rows] @ cell_values
             return vast
         forward, back = self._both_ways
-        if self.is_small:  # column-major, so that what follows runs along the rows
+        if self.is_filled:  # column-major, so that what follows runs along the rows
             small: Floats = (cell_values.T @ back).T
             return small
         out: Floats = forward @ cell_values
-        return out
+        return np.asfortranarray(out) if self.is_small else out
 
     def to_cells(self, row_values: Floats) -> Floats:
         """(P, m) values of rows summed over each cell's rows: (J, L, m)."""

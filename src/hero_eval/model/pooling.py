@@ -38,6 +38,8 @@ times. Doubled, crowds are told apart only where they differ a lot (reasoned, `b
 _WIDE = 64
 """Numbers of a labeler (nine classes have 72) from which on matrices are inverted part by part, if they have parts, and
 by Cholesky's method. It bounds time only; last digits differ (reasoned)."""
+_TURNED = np.array([[1.0, -1.0], [-1.0, 1.0]])
+"""The signs of a matrix of two by two that becomes its inverse."""
 _BLOCK = 200_000
 """Labels whose scores are held at a time. It bounds memory only: twice as many take twice as much (reasoned)."""
 
@@ -113,9 +115,14 @@ class Pooling:
         if self.held is not None:
             return self.held
         if self.common is not None:
-            return np.broadcast_to(self._inverse @ (self.common @ np.add.reduce(answers, axis=0)), answers.shape)
+            return np.broadcast_to(self._common_mean(answers), answers.shape)
         found: Floats = self._solve(self.gather(answers[:, :, None])).reshape(self.n_groups, -1)[self.groups]
         return found
+
+    def _common_mean(self, answers: Floats) -> Floats:
+        """(w,): the mean of all labelers, if they are of one group and have the same precision."""
+        out: Floats = self._inverse @ (self.common @ np.add.reduce(answers, axis=0))
+        return out
 
     def _solve(self, right: Floats) -> Floats:
         """A^-1 x."""
@@ -130,8 +137,10 @@ class Pooling:
 
     def gradient(self, answers: Floats) -> Floats:
         """(J, w): the derivative of the log-prior."""
-        off = self.means(answers) - answers
-        out: Floats = off @ self.common if self.common is not None else (off[:, None] @ self.precision)[:, 0]
+        if self.common is not None:
+            near: Floats = (self._common_mean(answers) - answers) @ self.common
+            return near
+        out: Floats = ((self.means(answers) - answers)[:, None] @ self.precision)[:, 0]
         return out
 
     def log_density(self, answers: Floats) -> float:
@@ -255,9 +264,7 @@ def inverse_each(matrices: Floats) -> Floats:
     if matrices.shape[1] != 2:
         out: Floats = np.linalg.inv(matrices).astype(np.float64, copy=False)
         return out
-    turned = np.empty_like(matrices)
-    turned[:, 0, 0], turned[:, 1, 1] = matrices[:, 1, 1], matrices[:, 0, 0]
-    turned[:, 0, 1], turned[:, 1, 0] = -matrices[:, 0, 1], -matrices[:, 1, 0]
+    turned: Floats = matrices[:, ::-1, ::-1].transpose(0, 2, 1) * _TURNED
     determinant = matrices[:, 0, 0] * matrices[:, 1, 1] - matrices[:, 0, 1] * matrices[:, 1, 0]
     turned /= determinant[:, None, None]
     return turned

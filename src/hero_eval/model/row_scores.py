@@ -103,10 +103,10 @@ class Scored:
 def _gram(scores: Any, weights: Floats) -> Floats:
     """(p, p): the weighted sum of the rows' squares."""
     if isinstance(scores, np.ndarray):
-        out = np.zeros((scores.shape[1], scores.shape[1]))
+        out, roots = np.zeros((scores.shape[1], scores.shape[1])), np.sqrt(weights)
         for start in range(0, len(scores), _BLOCK):
-            part = scores[start : start + _BLOCK]
-            out += part.T @ (weights[start : start + _BLOCK, None] * part)
+            part = scores[start : start + _BLOCK] * roots[start : start + _BLOCK, None]
+            out += part.T @ part  # of a matrix with itself, half of the products suffice
         return out
     thin: Floats = (scores.T @ (scores * weights[:, None]).tocsr()).toarray()
     return thin

@@ -16,7 +16,7 @@ import numpy as np
 
 from hero_eval.errors import unsupported
 from hero_eval.model.answer_order import answer_classes
-from hero_eval.model.em import EMOptions, EMReport, gold_counts, run_accelerated_em
+from hero_eval.model.em import EMOptions, EMReport, gold_classes, gold_counts, run_accelerated_em
 from hero_eval.model.even_logits import even_blocks, even_spread
 from hero_eval.model.hero3.level_information import LevelInformation, is_dense
 from hero_eval.model.hero3.level_priors import class_prior, labeler_covariance, log_prior, prior_gradient
@@ -429,7 +429,7 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> Leve
     if n_labelers * ((n_answers - 1) * n_basis) ** 2 > _MOST_PRIOR:
         message = f"hero3 asks how the answers of {n_labelers:,} labelers are related in {shape.n_classes:,} classes"
         raise unsupported("E306", f"{message}, which does not fit in memory.")
-    hits, by_class = gold_counts(patterns, rows.n_classes)
+    by_class = gold_classes(patterns, rows.n_classes)
     given = patterns.to_cells(patterns.counts[:, None])[:, :, 0]
     base = np.log((given.sum(axis=0) + 1.0) / (given.sum() + n_answers))
     own = np.log(given + 2.0 * np.exp(base)) - np.log(given.sum(axis=1, keepdims=True) + 2.0)
@@ -440,6 +440,7 @@ def _start(rows: RoundRows, shape: LevelShape, groups: Ints, thin: bool) -> Leve
     n_design = (rows.n_rounds if shape.n_levels == 0 else 2) + rows.covariates.shape[1]
     classes = np.zeros((rows.n_classes - 1, n_design))
     if shape.n_levels == 0:
+        hits, _ = gold_counts(patterns, rows.n_classes)
         pooled = hits.sum(axis=0) + answer_classes(n_answers, rows.n_classes) + np.exp(base)[:, None]
         pooled = pooled / pooled.sum(axis=0)
         logs = np.log(hits + _START_POOLED * pooled) - np.log(hits.sum(axis=1, keepdims=True) + _START_POOLED)

@@ -32,9 +32,9 @@ def labeler_moves(fit: LevelModel) -> tuple[Floats, Floats]:
     some = slice(int(rows.has_ordered_answers), None)
     share = np.exp(answer_logs(shape, fit.parameters.answers))[:, some]
     moves, variances = [], []
-    for number in range(rows.n_rounds):
-        here = np.where(rows.round == number, rows.patterns.counts, 0.0)
-        cells = rows.patterns.to_cells(fit.post * here[:, None])
+    for here in rows.by_round:
+        items = fit.post[here] * rows.patterns.counts[here, None]
+        cells = (rows.patterns.cells[here].T @ items).reshape(share.shape[0], -1, items.shape[1])
         total = cells.sum(axis=1, keepdims=True)
         information = (total * share * (1 - share)).sum(axis=2)
         gap = (cells[:, some] - total * share).sum(axis=2)

@@ -135,18 +135,31 @@ class LevelInformation:
         compiled = self._compiled_lost(counts)
         if compiled is not None:
             return compiled
-        slopes, n_answers = self.slopes, self.n_answers
+        slopes, n_answers, basis = self.slopes, self.n_answers, self.model.shape.basis
+        n_lines, n_basis = n_answers // basis.shape[1], basis.shape[1]
+        n_cells = slopes.share.shape[0] * (slopes.share.shape[1] + 1)
         out = np.zeros((self.size, self.size))
+        answers = np.zeros((n_basis, n_basis, n_lines, n_lines))
+        across = out[:n_answers, n_answers:].reshape(n_lines, n_basis, -1)
+        on_keys = slopes.keyed.in_key @ (self.post * counts[:, None])
         for e, table in enumerate(self._pair_tables(counts)):
-            n_cells = slopes.share.shape[0] * (slopes.share.shape[1] + 1)
-            by_key, on_keys = slopes.key_slopes(e), slopes.keyed.in_key @ (counts * self.post[:, e])
-            half = slopes.answers_of(e, table[:n_cells])
-            out[:n_answers, :n_answers] += slopes.answers_of(e, half[:, :n_cells].T)
+            by_key = slopes.key_slopes(e)
+            half = slopes.lines_of(e, table[:n_cells])
+            both = slopes.lines_of(e, np.ascontiguousarray(half[:, :n_cells].T))
             if half.shape[1] > n_cells:
-                out[:n_answers, n_answers:] += half[:, n_cells:] @ by_key
+                met = half[:, n_cells:] @ by_key
             else:
-                out[:n_answers, n_answers:] += slopes.answers_of(e, self._met_keys(counts * self.post[:, e], by_key))
-            out[n_answers:, n_answers:] += (by_key.T * on_keys) @ by_key
+                met = slopes.lines_of(e, self._met_keys(counts * self.post[:, e], by_key))
+            for a in range(n_basis):
+                across[:, a] += basis[e, a] * met
+                for b in range(a + 1):
+                    answers[a, b] += (basis[e, a] * basis[e, b]) * both
+            out[n_answers:, n_answers:] += (by_key.T * on_keys[:, e]) @ by_key
+        whole = out[:n_answers, :n_answers].reshape(n_lines, n_basis, n_lines, n_basis)
+        for a in range(n_basis):
+            for b in range(a + 1):
+                whole[:, a, :, b] = answers[a, b]
+                whole[:, b, :, a] = answers[a, b]
         out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
         return out - self._score_squares(counts)
 
@@ -203,21 +216,27 @@ class LevelInformation:
 
         Rows of labelers who label nearly everything are nearly full, and full products are many times as fast.
         """
-        at, n_rows = self.model.parameters, len(counts)
+        n_answers, n_rows = self.n_answers, len(counts)
         n_labels = len(self.model.rows.patterns.cells.indices)
-        filled = n_labels * (at.answers.size // len(at.answers)) + n_rows * (self.size - self.n_answers)
+        filled = n_labels * self.model.parameters.answers[0].size
         out = np.zeros((self.size, self.size))
         root = np.sqrt(counts)
         for start in range(0, n_rows, _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            if filled >= _DENSE_SHARE * n_rows * self.size:
+            if filled >= _DENSE_SHARE * n_rows * n_answers:
                 full = self.slopes.full_scores(self.post, rows)
                 full *= root[rows, None]
                 out += full.T @ full
-            else:
-                some = self.slopes.scores(self.post, rows)
-                some.data *= np.repeat(root[rows], np.diff(some.indptr))
-                out += (some.T @ some).toarray()
+                continue
+            of_answers, rest = self.slopes.answer_scores(self.post, rows), self.slopes.other_scores(self.post, rows)
+            of_answers.data *= np.repeat(root[rows], np.diff(of_answers.indptr))
+            rest *= root[rows, None]
+            turned = of_answers.T.tocsr()
+            out[:n_answers, :n_answers] += (turned @ of_answers).toarray()
+            out[:n_answers, n_answers:] += turned @ rest
+            out[n_answers:, n_answers:] += rest.T @ rest
+        if n_rows:
+            out[n_answers:, :n_answers] = out[:n_answers, n_answers:].T
         return out
 
     def _lost_product(self, counts: Floats, vector: Floats) -> Floats:
@@ -284,12 +303,7 @@ class LevelInformation:
     def _by_context(self) -> tuple[Floats, Floats]:
         """(p, R) each: derivatives of all rows' scores by the rounds' shifts, and of the shifts by the parameters."""
         model = self.model
-        known = model.rows.known  # of the others the shifts move the classes alone
-        gold = replace(model, rows=model.rows.some(known))
-        up, down = (LevelInformation(_shifted(gold, step)).scores for step in (_SHIFT_STEP, -_SHIFT_STEP))
-        change = up - down
-        change.data *= np.repeat(gold.rows.patterns.counts / (2 * _SHIFT_STEP), np.diff(change.indptr))
-        by_shift = gold.rows.sums_by_round(change).toarray().T
+        by_shift = self.slopes.by_shift(self.post)
         by_point = np.zeros_like(by_shift)
         weights, theta = model.parameters.weights, model.shape.theta
         mean = weights @ theta

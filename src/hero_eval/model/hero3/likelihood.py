@@ -94,12 +94,7 @@ def key_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
 def component_logs(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> Floats:
     """(P, E): log of (weight of the component times the likelihood of the row's answers and gold)."""
     of_cells = answer_logs(shape, at.answers).reshape(-1, shape.n_components)
-    of_keys = key_logs(rows, shape, at)
-    if shape.n_levels:
-        return rows.keyed(shape).to_rows(of_cells, of_keys)
-    out = np.asfortranarray(rows.patterns.from_cells(of_cells))  # a product with -inf would be nan
-    out += of_keys[rows.keyed(shape).of_row]
-    return out
+    return rows.keyed(shape).to_rows(of_cells, key_logs(rows, shape, at))
 
 
 def e_step(rows: RoundRows, shape: LevelShape, at: LevelParameters) -> tuple[Floats, Floats]:

@@ -20,9 +20,9 @@ import numpy as np
 from hero_eval.model.compiling import njit
 from hero_eval.model.hero3.row_kernel import chunk_cuts
 from hero_eval.model.hero3.shape import KeyedRows
-from hero_eval.model.kernel import run_chunks
 from hero_eval.model.lanes import add_to, load, scaled, times, total
 from hero_eval.model.patterns import Floats
+from hero_eval.model.threads import run_chunks
 
 _MOST_CHUNKS = 4
 """Their sums are large, and to add them up takes time too. Doubled, eight threads could help (reasoned)."""

@@ -19,9 +19,9 @@ import numpy as np
 
 from hero_eval.model.compiling import njit
 from hero_eval.model.hero3.shape import KeyedRows
-from hero_eval.model.kernel import run_chunks
 from hero_eval.model.lanes import add_to, load, scaled, store, times, total
 from hero_eval.model.patterns import Floats, Ints, dot
+from hero_eval.model.threads import run_chunks
 
 _CHUNK = 1 << 16
 """Labels of a chunk: a millisecond of work. It bounds time only; it must not depend on the machine, since sums are

@@ -110,17 +110,41 @@ class RowSlopes:
         shape = self.model.shape
         by_cell = cells.reshape(len(self.share), -1, shape.n_components)
         answers = (by_cell[:, 1:] - self.share * by_cell.sum(axis=1, keepdims=True)) @ shape.basis
-        rest = sum(self.key_slopes(e).T @ keys[:, e] for e in range(shape.n_components))
-        return np.concatenate([answers.ravel(), rest])
+        weighted = self._weights_of(keys) if shape.n_weighted else []
+        return np.concatenate([answers.ravel(), *weighted, self._classes_of(keys).ravel()])
 
-    def answers_of(self, component: int, by_cell: Floats) -> Floats:
-        """(J (L-1) q, n): `to_parameters` for labelers' answers of one component, of n columns at once (J*L, n)."""
+    def _weights_of(self, keys: Floats) -> list[Floats]:
+        """`to_parameters` for levels and tilts: what rounds have of each level beyond their weights."""
+        at = self.model.parameters
+        by_round: Floats = self.model.shape.by_weight(self.keyed.in_round @ keys)
+        gap = by_round - by_round.sum(axis=1, keepdims=True) * at.weights
+        return [gap.sum(axis=0)[1:], (gap @ at.basis).ravel()]
+
+    def _classes_of(self, keys: Floats) -> Floats:
+        """(K-1, m): `to_parameters` for the class regression."""
+        of, shape, keyed, rows = self.model.rows, self.model.shape, self.keyed, self._class_rows
+        share, covariates = self._key_class_shares[:, :, 1:], of.covariates[rows]
+        out = np.empty(self.model.parameters.classes.shape)
+        if shape.n_levels == 0:
+            each = shape.by_class(keys)
+            gap = each[:, 1:] - each.sum(axis=1, keepdims=True) * share[:, 0]
+            out[:, : of.n_rounds], out[:, of.n_rounds :] = (keyed.in_round @ gap).T, gap.T @ covariates
+            return out
+        here, golden = keys[keyed.golden], keyed.golden
+        given = np.arange(1, shape.n_classes) == keyed.gold[golden, None]
+        by_level = here[:, :, None] * (given[:, None] - share)  # (n, E, K-1)
+        by_key = by_level.sum(axis=1)
+        levels = of.read_levels(shape)[keyed.round[golden]]
+        out[:, 0], out[:, 1], out[:, 2:] = by_key.sum(axis=0), np.tensordot(levels, by_level), by_key.T @ covariates
+        return out
+
+    def lines_of(self, component: int, by_cell: Floats) -> Floats:
+        """(J (L-1), n): sums of the derivatives by labelers' logits in one component, each times its number of cells,
+        of n columns at once (J*L, n). Times the component's basis they are `to_parameters`."""
         n_labelers, width, _ = self.share.shape
         table = by_cell.reshape(n_labelers, width + 1, -1)
-        gap = table[:, 1:] - self.share[:, :, component, None] * table.sum(axis=1, keepdims=True)
-        basis = self.model.shape.basis[component]
-        out: Floats = gap[:, :, None, :] * basis[:, None]
-        return out.reshape(self.n_answers, -1)
+        gap: Floats = table[:, 1:] - self.share[:, :, component, None] * table.sum(axis=1, keepdims=True)
+        return gap.reshape(n_labelers * width, -1)
 
     def along(self, vector: Floats) -> Floats:
         """(P, E): how far every row's components move along a vector (p,)."""
@@ -133,6 +157,10 @@ class RowSlopes:
     def score_pieces(self, post: Floats, rows: slice) -> Iterator[Piece]:
         """The entries of the scores (P, p) of some rows that follow each other, their rows counted from the first."""
         yield from self._answer_scores(post, rows)
+        yield from self._other_scores(post, rows)
+
+    def _other_scores(self, post: Floats, rows: slice) -> Iterator[Piece]:
+        """The same of levels and classes alone."""
         shape, at, of = self.model.shape, self.model.parameters, self.model.rows
         here, of_round = post[rows], of.round[rows]
         numbers = np.arange(len(here))
@@ -192,6 +220,40 @@ class RowSlopes:
         columns = np.broadcast_to(np.arange(self.size - size, self.size), (len(rows), size))
         return columns, np.asarray(values).reshape(columns.shape)
 
+    def by_shift(self, post: Floats) -> Floats:
+        """(p, R): the derivatives of all rows' scores by the rounds' shifts, with levels; post (P, E).
+
+        Shifts move the classes of levels, and so the levels of rows with gold; of the others nothing.
+        """
+        of, shape, at = self.model.rows, self.model.shape, self.model.parameters
+        rows, out = of.gold_rows, np.zeros((self.size, of.n_rounds))
+        gold, of_round = of.patterns.gold[rows], of.round[rows]
+        share = np.exp(class_logs(of, shape, at.classes, rows))  # (n, E, K)
+        slopes = np.concatenate([[0.0], at.classes[:, 1]])
+        mean, here = share @ slopes, post[rows]
+        moved = slopes[gold, None] - mean
+        moved -= (here * moved).sum(axis=1, keepdims=True)
+        here = here * of.patterns.counts[rows, None]
+        moved *= here
+        by_cell = (of.gold_cells @ moved).reshape(of.n_rounds, len(self.share), -1, shape.n_components)
+        answers = (by_cell[:, :, 1:] - self.share * by_cell.sum(axis=2, keepdims=True)) @ shape.basis
+        out[: self.n_answers] = answers.reshape(of.n_rounds, -1).T
+        by_round = of.gold_rounds @ moved
+        start, stop = self.n_answers + shape.n_levels - 1, self.n_answers + self.n_weights
+        out[self.n_answers : start] = by_round[:, 1:].T
+        of_tilts = out[start:stop].reshape(*at.tilts.shape, of.n_rounds)
+        each = np.arange(of.n_rounds)
+        of_tilts[each, :, each] = by_round @ at.basis
+        gap = (np.arange(1, shape.n_classes) == gold[:, None])[:, None] - share[:, :, 1:]
+        turned = moved[:, :, None] * gap - here[:, :, None] * share[:, :, 1:] * (slopes[1:] - mean[:, :, None])
+        design = np.zeros((len(rows), shape.n_classes - 1, at.classes.shape[1]))
+        design[:, :, 0] = turned.sum(axis=1)
+        design[:, :, 1] = np.einsum("nek,ne->nk", turned, of.read_levels(shape)[of_round])
+        design[:, :, 1] += np.einsum("nek,ne->nk", gap, here)  # the level itself moves
+        design[:, :, 2:] = design[:, :, :1] * of.covariates[rows, None]
+        out[stop:] = (of.gold_rounds @ design.reshape(len(rows), at.classes.size)).T
+        return out
+
     def scores(self, post: Floats, rows: slice = slice(None)) -> Any:
         """(P, p) sparse: the score of every row, or of some that follow each other."""
         at, columns, values = ([] for _ in range(3))
@@ -201,6 +263,22 @@ class RowSlopes:
             values.append(value.ravel())
         place = np.concatenate(at), np.concatenate(columns)
         return sparse.coo_array((np.concatenate(values), place), shape=(len(post[rows]), self.size)).tocsr()
+
+    def answer_scores(self, post: Floats, rows: slice) -> Any:
+        """(P, J (L-1) q) sparse: the scores of some rows that follow each other, by labelers' answers alone."""
+        pieces = list(self._answer_scores(post, rows))
+        columns, values = (np.concatenate([piece[of] for piece in pieces]) for of in (1, 2))
+        ends = self.model.rows.patterns.cells.indptr[rows.start : len(post[rows]) + rows.start + 1]
+        starts = (ends - ends[0]).astype(np.int64) * columns.shape[1]
+        parts = values.ravel(), columns.ravel(), starts
+        return sparse.csr_array(parts, shape=(len(ends) - 1, self.n_answers))
+
+    def other_scores(self, post: Floats, rows: slice) -> Floats:
+        """(P, p'): the same by all other parameters, full."""
+        out = np.zeros((len(post[rows]), self.size - self.n_answers))
+        for row, column, value in self._other_scores(post, rows):
+            out[row[:, None], column - self.n_answers] = value
+        return out
 
     def full_scores(self, post: Floats, rows: slice) -> Floats:
         """The same of a few rows as a full matrix."""

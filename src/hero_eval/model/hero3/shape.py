@@ -127,6 +127,25 @@ class RoundRows:
         """(R, n): sums of the values (P, n), dense or sparse, of each round's rows."""
         return self._in_round @ values
 
+    @cached_property
+    def gold_rows(self) -> Ints:
+        """The rows with gold."""
+        return np.flatnonzero(self.known)
+
+    @cached_property
+    def gold_cells(self) -> Any:
+        """(R C, n) sparse, C cells: which labels the rows with gold have, by round."""
+        some, of_round = self.patterns.cells[self.gold_rows], self.round[self.gold_rows]
+        lengths, n_cells = np.diff(some.indptr), int(some.shape[1])
+        places = np.repeat(of_round, lengths) * n_cells + some.indices
+        at = np.repeat(np.arange(len(of_round)), lengths)
+        return _indicator(places, at, (self.n_rounds * n_cells, len(of_round)))
+
+    @cached_property
+    def gold_rounds(self) -> Any:
+        """(R, n) sparse: which rows with gold are of which round."""
+        return self._in_round[:, self.gold_rows]
+
     def keyed(self, shape: LevelShape) -> KeyedRows:
         """The rows as an E-step goes through them. Without levels covariates are asked for in every row."""
         return self._keyed_all if shape.n_levels == 0 else self._keyed_gold
@@ -166,7 +185,7 @@ class RoundRows:
         return replace(self, patterns=replace(self.patterns, gold=np.full_like(self.patterns.gold, -1)))
 
 
-_UNSHIFTED = "known", "_in_round", "by_round", "_keyed_gold", "_keyed_all"
+_UNSHIFTED = "known", "_in_round", "by_round", "gold_rows", "gold_cells", "gold_rounds", "_keyed_gold", "_keyed_all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +252,11 @@ class KeyedRows:
         return _indicator(np.concatenate(places), np.concatenate(at), (n_cells**2, len(lengths)))
 
     def to_rows(self, by_cell: Floats, by_key: Floats) -> Floats:
-        """(P, n): numbers of cells (J*L, n) and of keys (N, n), summed for each row; column by column in memory."""
-        if self.shared is None:
+        """(P, n): numbers of cells (J*L, n) and of keys (N, n), summed for each row; column by column in memory.
+
+        Those of keys may be infinite, but not in a full product: 0 times infinity is no number.
+        """
+        if self.shared is None or (self.shared.is_filled and not np.isfinite(by_key).all()):
             out = np.asfortranarray(self.patterns.from_cells(by_cell))
             out += by_key[self.of_row]
             return out
