@@ -14,12 +14,14 @@ from hero_eval.estimate import Estimate
 from hero_eval.estimation.bootstrap import Replicates, draw_replicates
 from hero_eval.estimation.curves import (
     AnytimeCurve,
+    AnytimeDrift,
     Curve,
     EdgeCurve,
     Flat,
     LessSure,
     Normal,
     Resampled,
+    length,
     resampled,
     standard_quantile,
 )
@@ -218,10 +220,14 @@ class Analysis:
         if isinstance(curve, Flat) or not math.isfinite(variance):
             return "anytime", curve, findings
         m, level = mixture_size(variance, bounds[1] - bounds[0]), self.question.options.level
-        longer = reach(1.0 - level, m) / -standard_quantile((1.0 - level) / 2, math.inf)
+        if isinstance(curve, AnytimeDrift):
+            longer = length(curve, level) / length(curve.once, level)
+        else:
+            longer = reach(1.0 - level, m) / -standard_quantile((1.0 - level) / 2, math.inf)
+            curve = AnytimeCurve(curve, m)
         message = f"the interval holds at every look at this round as it grows; it is about {longer:.1f} times as long"
         told = Finding("F514", f"{message} as one for a single look", {"longer": longer})
-        return "anytime", AnytimeCurve(curve, m), unique([*findings, told])
+        return "anytime", curve, unique([*findings, told])
 
     def _by_influences(
         self,

@@ -10,18 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import special
 
 from hero_eval.errors import wrong
-from hero_eval.estimation.curves import GridCurve, ProfileCurve, drifting
+from hero_eval.estimation.curves import AnytimeDrift, GridCurve, ProfileCurve, drifting
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding
 from hero_eval.influence import Influence
 from hero_eval.methods.current_rate import Carried, carry
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
+from hero_eval.model.confidence_sequence import mixture_size
 from hero_eval.model.em import EMOptions, EMReport, gold_counts
 from hero_eval.model.hero3.drift import drift_steps
 from hero_eval.model.joint import Both, Joint, fit_joint, profile, stack
@@ -233,7 +235,7 @@ def profile_curve(question: Question, fit: Fit, start: ProfileStart, contrast: F
 
 def drift_curve(
     question: Question, fit: Fit, current: Current, contrast: Floats, floor: float, influence: Influence
-) -> GridCurve:
+) -> GridCurve | AnytimeDrift:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
     rate by labels moved to and fro, as far as past rates make it probable, blurred by the items' own noise, whose
     standard error is at least `floor`."""
@@ -266,14 +268,19 @@ def drift_curve(
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
-    return drifting(
+    curve = partial(
+        drifting,
         where,
         between.drift.weights,
         middle=middle,
         center=middle if between.is_split else place(fit.inside),
-        noise=noise,
         df=question.df,
         bounds=(least, most),
         n_items=current.n_items,
         prior=None if past is None else lambda at: between.density(at - past),
     )
+    if question.options.interval != "anytime" or not math.isfinite(noise):
+        return curve(noise=noise)
+    m = mixture_size(noise * scale**2, most - least)
+    total = mixture_size(max(influence.variance(), floor**2), most - least)
+    return AnytimeDrift(curve(noise=noise, m=m), curve(noise=noise), total, (least, most))
