@@ -37,7 +37,7 @@ def left(current: Round, past: list[Round]) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_a_judge_that_says_1_to_everything_is_left_out() -> None:
-    """It drew the rate of .55 to .81: read by history, a judge that often says 0 had seen nothing but 1."""
+    """It drew the rate of .55 to .81 here: read by history, a judge that often says 0 had seen nothing but 1."""
     rng = np.random.default_rng(3)
     past = history(rng)
     labels, gold, name = drawn(rng, 0.55, 300, "now")
@@ -69,6 +69,8 @@ def test_who_may_be_right_stays() -> None:
     alone[0, 1:] = -1
     assert left(made(alone, gold, name), past) == ("j0", "j1", "j2")
     assert left(made(labels[:, :1], gold, name), past) == ("j0",)
+    many = round_of(np.column_stack([labels, labels[:, 1:]]), gold, prefix=name, options={"name": name})
+    assert left(many, past) == ("j0", "j1", "j2", "j3", "j4")  # among five the model sees it by itself
     assert left(made(labels, gold, name), [one.without_gold() for one in past]) == ("j0", "j1", "j2")
 
 
