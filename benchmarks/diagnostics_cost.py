@@ -21,12 +21,12 @@ import pandas as pd
 from scipy.special import ndtri
 
 import hero_eval as hero
-from hero_eval.estimation import diagnostics, gold_sampling, prepare
+from hero_eval.estimation import diagnostics, gold_sampling, prepare, transported
 from hero_eval.estimation.analysis import Analysis
 from hero_eval.estimation.options import Options
 from hero_eval.estimation.outlook import look_ahead
 from hero_eval.estimation.replay import analyze
-from hero_eval.estimation.transported import PastMisfits
+from hero_eval.estimation.transported import Misfits
 from hero_eval.labelers import fitting
 from hero_eval.labelers.agreement import agreement
 from hero_eval.round import Round
@@ -56,7 +56,7 @@ CASES = {
 PARTS: dict[str, tuple[Any, str]] = {
     "few labels": (diagnostics, "_few_labels"),
     "dependence": (diagnostics, "_with_dependence"),
-    "transport": (diagnostics, "transport_test"),
+    "transport": (transported, "transport_test"),
     "refusal, knowledge": (diagnostics, "_with_refusal"),
     "gold's routing": (gold_sampling, "routing_z"),
     "labelers' skills": (fitting, "_labeler_findings"),
@@ -132,7 +132,7 @@ def measure(case: Case, method: str) -> tuple[float, dict[str, float]]:
     pairs, _ = seconds_of(lambda: agreement(learned))
     on_demand = {"agreement (on demand)": pairs}
     if analysis.fits[0].between is not None:
-        on_demand["past rounds (F205)"], _ = seconds_of(lambda: PastMisfits(analysis.question).tests)
+        on_demand["past rounds (F205)"], _ = seconds_of(lambda: Misfits(analysis.question).tests)
     return history + fit, clock.seconds | on_demand
 
 

@@ -62,6 +62,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F209": ("warning", "a labeler's reliability differs between rounds"),
     "F210": ("warning", "many labelers of few labels each bias the rate"),
     "F211": ("warning", "the number of labels tells more of an item than they do"),
+    "F212": ("warning", "labelers who give one answer to every item were left out"),
     "F220": ("warning", "the model and the round's own gold disagree"),
     # the fit
     "F301": ("warning", "the fit did not converge"),

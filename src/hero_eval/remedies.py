@@ -170,6 +170,7 @@ FINDINGS: Mapping[str, str] = {
     "of fewer labelers.",
     "F211": "Put the number of labels of each item into a column of items, of all rounds, and name it as a covariate "
     "(`covariates=`, `--covariates`); or give the current round gold, and use `ppi`.",
+    "F212": "Look at what they were asked and how their answers are read; name a method to count them.",
     "F220": "Trust `ppi`, which rests on the gold alone; find out what changed in how items are labeled.",
     "F301": "Raise `max_steps`; look for a labeler with hardly any labels.",
     "F302": "Report the interval, not the value: its other end says how far from the edge the rate may be. More labels "

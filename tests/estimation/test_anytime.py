@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from make_rounds import draw_pair
+from make_rounds import binary_answers, draw_pair, labels_given, round_of, some_gold
 
 import hero_eval as hero
 from hero_eval.errors import InputError
-from hero_eval.estimation.curves import AnytimeCurve, Normal
+from hero_eval.estimation.curves import AnytimeCurve, AnytimeDrift, Normal, drifting
 from hero_eval.model.confidence_sequence import TUNED_ERROR, alpha_of, mixture_size, reach
+from hero_eval.model.hero3.drift import DRIFT_DF, drift_steps
+from hero_eval.round import Round
 
 
 def test_the_reach_is_that_of_the_mixture() -> None:
@@ -72,3 +74,55 @@ def test_gates_share_their_error_out() -> None:
     with pytest.raises(InputError, match="E201 looks is 0"):
         hero.Gate(fail_above=0.5, looks=0)
     assert math.isfinite(often.verdict(rate).bound)
+
+
+def _logits(ends: list[float]) -> np.ndarray:
+    shares = np.clip(ends, 1e-9, 1.0 - 1e-9)
+    return np.log(shares / (1.0 - shares))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [0.05, 0.3, 0.8])
+def test_drift_that_is_the_same_at_every_look_counts_once(size: float) -> None:
+    """Looks were taken to draw drift anew, and an interval at a standard error of .095 went from 0 to 1."""
+    rng = np.random.default_rng(5)
+    draws, information = 4_000, np.geomspace(0.6**-2, 0.05**-2, 40)
+    steps = rng.normal(size=(draws, 40)) * np.sqrt(np.diff(information, prepend=0.0))
+    off = np.cumsum(steps, axis=1) / information + size * rng.standard_t(DRIFT_DF, (draws, 1))
+    where = size * drift_steps(201)[None]
+    curves = []
+    for error in information**-0.5:
+        kept = {"middle": 0.0, "center": 0.0, "noise": error**2, "df": np.inf, "bounds": (0.0, 1.0), "n_items": 1e9}
+        once, m = drifting(where, np.ones(1), **kept), mixture_size((0.25 * error) ** 2, 1.0)
+        total = mixture_size(0.25**2 * (error**2 + size**2 * 5 / 3), 1.0)
+        curves.append(AnytimeDrift(drifting(where, np.ones(1), m=m, **kept), once, total, (0.0, 1.0)))
+    bound = _logits([curve.quantile(0.95) for curve in curves])
+    missed = (off > bound).any(axis=1).mean()
+    assert missed <= 0.05  # at a Monte Carlo error of .0035; .015 to .035 are measured
+    single = _logits([curve.once.quantile(0.95) for curve in curves])
+    assert (off > single).any(axis=1).mean() > missed + 0.01
+    assert (bound[-1] - single[-1]) < 0.9 * single[-1]  # taken for noise, a drift of .8 reached the end of the range
+    ends = [curves[-1].below(curves[-1].quantile(p)) for p in (0.01, 0.025, 0.9, 0.99)]
+    assert ends == pytest.approx([0.01, 0.025, 0.9, 0.99], abs=1e-6)
+
+
+@pytest.mark.slow
+def test_an_interval_for_every_look_is_of_use_where_rounds_drift() -> None:
+    """It went from 0 to 1 where that of a single look goes from .19 to .64."""
+    rng = np.random.default_rng(2)
+
+    def drawn(shift: float, gold: float, name: str) -> Round:
+        truth = (rng.random(300) < 0.4).astype(np.int64)
+        right = 1.0 / (1.0 + np.exp(-np.array([[1.7], [1.4], [1.2]]) - shift * np.array([[-1.0, 1.0]])))
+        labels = labels_given(rng, truth, binary_answers(right[:, 1], right[:, 0]))
+        return round_of(labels, some_gold(rng, truth, gold), prefix=name, options={"name": name})
+
+    past = [drawn(shift, 0.3, f"p{number}") for number, shift in enumerate((-0.6, 0.5, 0.0))]
+    current = drawn(0.2, 0.0, "now")
+    once, always = (hero.estimate_rate(current, past, method="hero3", interval=kind) for kind in (None, "anytime"))
+    low, high = always.interval()
+    assert low < once.interval()[0] < once.interval()[1] < high
+    assert high - low < 1.6 * (once.interval()[1] - once.interval()[0])
+    (told,) = [one for one in always.findings if one.code == "F514"]
+    assert told.data["longer"] == pytest.approx((high - low) / (once.interval()[1] - once.interval()[0]))
+    assert always.probability_above(low) == pytest.approx(0.975, abs=1e-4)

@@ -165,6 +165,35 @@ def test_own_gold_settles_a_drift_that_past_rounds_do_not_show() -> None:
 
 
 @pytest.mark.slow
+def test_a_few_own_golds_do_not_vouch_for_a_history_that_the_labels_refute() -> None:
+    """With 20 golds of the round nothing doubted the model that let them move the rate by next to nothing: 16 of 40
+    gates opened at the rate of .1 itself, and 8 of 12 here. Who names hero3 keeps the doubt, and is told what to do."""
+    wrong = 0
+    for seed in range(12):
+        rng = np.random.default_rng(3000 + seed)
+        history = []
+        for number in range(3):
+            labels, truth = drawn(rng, 0.1)
+            gold = some_gold(rng, truth, 0.25)
+            history.append(round_of(labels, gold, prefix=f"p{number}-", options={"name": f"p{number}"}))
+        labels, truth = drawn(rng, 0.1, -1.0)
+        known = np.full(N_ITEMS, -1)
+        some = rng.permutation(N_ITEMS)[:20]
+        known[some] = truth[some]
+        current = round_of(labels, known, prefix="c")
+        found = hero.estimate_rate(current, history)
+        wrong += hero.Gate(fail_above=0.1).verdict(found).is_open
+        (told,) = [one for one in found.findings if one.code == "F205"]
+        assert "balanced was used" in told.fact
+        assert not told.doubts_interval
+        if seed:
+            continue
+        (doubt,) = [one for one in hero.estimate_rate(current, history, method="hero3").doubts if one.code == "F205"]
+        assert "Name no method" in doubt.action
+    assert wrong <= 2  # of 12, where .6 are expected
+
+
+@pytest.mark.slow
 def test_a_difference_by_a_drift_that_no_past_round_shows_opens_no_gate() -> None:
     """One model's labels drifted, the other's did not: the difference is the drift's."""
     wrong = 0

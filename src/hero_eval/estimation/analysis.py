@@ -14,12 +14,14 @@ from hero_eval.estimate import Estimate
 from hero_eval.estimation.bootstrap import Replicates, draw_replicates
 from hero_eval.estimation.curves import (
     AnytimeCurve,
+    AnytimeDrift,
     Curve,
     EdgeCurve,
     Flat,
     LessSure,
     Normal,
     Resampled,
+    length,
     resampled,
     standard_quantile,
 )
@@ -30,6 +32,8 @@ from hero_eval.estimation.intervals import (
     drift_curve,
     fit_floor,
     interval_kind,
+    is_by_own_gold,
+    is_graded,
     profile_curve,
     profile_start,
 )
@@ -100,14 +104,17 @@ class Analysis:
         value = float(contrast @ fit.rates) if known else math.nan
         # Items that all say the same of a class would know it without error: nobody is surer than by having seen them.
         unmoved = known and influence.variance() < _NO_SPREAD
-        floor = fit_floor(fit, contrast, bounds, current.n_items) if fit.on_edge or unmoved else 0.0
-        kind, remark = interval_kind(question, [fit], [current], linear=learned is None, beside=beside)
+        error = math.sqrt(influence.variance()) if known and not unmoved else None
+        floor = fit_floor(fit, contrast, bounds, current.n_items, error) if fit.on_edge or unmoved else 0.0
+        grades = contrast if is_graded(contrast, bounds) else None
+        kind, remark = interval_kind(question, [fit], [current], linear=learned is None, beside=beside, grades=grades)
         curve = self._curve(kind, contrast, value, influence, floor, at) if known else None
         # That no gold is of a class tells how rare it is only if gold went to items at random.
         unseen = () if any(one.code == "F112" for one in found) else ("F307",)
+        usual = curve is not None and kind == "influence"
         if kind == "profile":  # it covers with a handful of gold labels, and with none of a class
             found = unique(settled(found, ("F304", *unseen)))
-        elif curve is not None and kind == "influence" and bounds_unseen([fit]):
+        elif (usual and bounds_unseen([fit])) or (fit.on_edge and is_by_own_gold(question, grades)):
             found = unique(settled(found, unseen))
         made = self.finish(
             target,
@@ -218,10 +225,14 @@ class Analysis:
         if isinstance(curve, Flat) or not math.isfinite(variance):
             return "anytime", curve, findings
         m, level = mixture_size(variance, bounds[1] - bounds[0]), self.question.options.level
-        longer = reach(1.0 - level, m) / -standard_quantile((1.0 - level) / 2, math.inf)
+        if isinstance(curve, AnytimeDrift):
+            longer = length(curve, level) / length(curve.once, level)
+        else:
+            longer = reach(1.0 - level, m) / -standard_quantile((1.0 - level) / 2, math.inf)
+            curve = AnytimeCurve(curve, m)
         message = f"the interval holds at every look at this round as it grows; it is about {longer:.1f} times as long"
         told = Finding("F514", f"{message} as one for a single look", {"longer": longer})
-        return "anytime", AnytimeCurve(curve, m), unique([*findings, told])
+        return "anytime", curve, unique([*findings, told])
 
     def _by_influences(
         self,

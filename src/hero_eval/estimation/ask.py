@@ -11,6 +11,7 @@ from hero_eval.estimation.options import Options, PastRounds
 from hero_eval.estimation.prepare import RoundSet, gather_rounds, prepare
 from hero_eval.estimation.requirements import require
 from hero_eval.estimation.select import MethodChoice, best_with_gold, reconsider, without_history_gold
+from hero_eval.estimation.stuck import without_stuck
 from hero_eval.methods.registry import all_methods
 from hero_eval.round import Round
 
@@ -33,6 +34,7 @@ def ask(
     if named is not None:
         chosen = require(named, "asked for", rounds, options)
         return Analysis(prepare(rounds, chosen, options, split))
+    rounds = without_stuck(rounds)
     choice = best(rounds, options) if rounds.past_has_gold else without_history_gold(rounds, options)
     return analysis_by(choice, rounds, options, split)
 

@@ -21,7 +21,7 @@ from hero_eval.estimation.gold_sampling import routing_findings, used_probabilit
 from hero_eval.estimation.label_counts import count_findings
 from hero_eval.estimation.own_gold import disagreement, disagreement_finding
 from hero_eval.estimation.question import Current, Question
-from hero_eval.estimation.transported import PastMisfits, cluster_codes, transport_finding, transport_test
+from hero_eval.estimation.transported import Misfits, cluster_codes, transport_finding
 from hero_eval.findings import Finding, unique
 from hero_eval.labelers.fitting import not_converged
 from hero_eval.labelers.reliability import ALARM, Reliability, dependence_data, dependence_fact, p_text
@@ -50,10 +50,10 @@ ROUNDS_THAT_TELL = 3
 @one_blas_thread()
 def diagnose(question: Question) -> tuple[tuple[Finding, ...], ...]:
     """For each current round everything to be said of its fit, each remark once."""
-    about_history, past = _history_findings(question), PastMisfits(question)
+    about_history, past = _history_findings(question), question.misfits or Misfits(question)
     return tuple(
-        unique(_add_diagnostics(past, fit, current, _fit_findings(question, fit, current), about_history))
-        for fit, current in zip(question.fits, question.currents, strict=True)
+        unique(_add_diagnostics(question, past, place, _fit_findings(question, fit, current), about_history))
+        for place, (fit, current) in enumerate(zip(question.fits, question.currents, strict=True))
     )
 
 
@@ -90,10 +90,10 @@ def _rests_on_history(question: Question) -> bool:
 
 
 def _add_diagnostics(
-    past: PastMisfits, fit: Fit, current: Current, found: Sequence[Finding], about_history: Sequence[Finding]
+    question: Question, past: Misfits, at: int, found: Sequence[Finding], about_history: Sequence[Finding]
 ) -> list[Finding]:
     """The findings of one fit with those of the tests, where the method rests on gold."""
-    question = past.question
+    fit, current = question.fits[at], question.currents[at]
     found = [*found, *_own_gold_findings(question, fit, current), *count_findings(question, fit)]
     reliability = question.reliability
     if current.own is not None and not question.method.by_design and not stays(question.rounds):
@@ -105,7 +105,7 @@ def _add_diagnostics(
         return found
     found = _with_dependence(question, fit, reliability, [*found, *about_history])
     found = _with_refusal(question, fit, current, reliability, found)
-    moved = transport_test(question, current)
+    moved = past.of(at)
     if moved is not None and moved.p_value < ALARM:
         found.append(transport_finding(past, fit, current, moved))
     return found

@@ -10,18 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import special
 
 from hero_eval.errors import wrong
-from hero_eval.estimation.curves import GridCurve, ProfileCurve, drifting
+from hero_eval.estimation.curves import AnytimeDrift, GridCurve, ProfileCurve, drifting
 from hero_eval.estimation.question import Current, Question
 from hero_eval.findings import Finding
 from hero_eval.influence import Influence
 from hero_eval.methods.current_rate import Carried, carry
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
+from hero_eval.model.confidence_sequence import mixture_size
 from hero_eval.model.em import EMOptions, EMReport, gold_classes
 from hero_eval.model.hero3.drift import drift_steps
 from hero_eval.model.joint import Both, Joint, fit_joint, profile, stack
@@ -49,24 +51,40 @@ def edge_floor(center: float, bounds: tuple[float, float], n_items: float) -> fl
     return span * math.sqrt(share * (1 - share) / max(n_items, 1.0))
 
 
-def contrast_floor(contrast: Floats, inside: Floats, bounds: tuple[float, float], n_items: float) -> float:
+def is_graded(contrast: Floats, bounds: tuple[float, float]) -> bool:
+    """Whether  contrast . rates  is a mean with classes between its bounds: of grades, or with ties as half a win."""
+    return bool(((contrast > bounds[0]) & (contrast < bounds[1])).any())
+
+
+def contrast_floor(
+    contrast: Floats, inside: Floats, bounds: tuple[float, float], n_items: float, error: float | None = None
+) -> float:
     """The same of  contrast . rates.
 
     A mean with classes between its bounds is known better than a share of items at either end: it varies as items of
-    its classes do, and by what those without any item could still move it (the rule of three).
+    its classes do, and by what those without any item could still move it (the rule of three). `error`: how it varies
+    by what is known of the classes that were seen, where labels have sharpened their mean.
     """
     center = float(contrast @ inside)
     whole = edge_floor(center, bounds, n_items)
-    if not ((contrast > bounds[0]) & (contrast < bounds[1])).any():
+    if not is_graded(contrast, bounds):
         return whole
     n, apart = max(n_items, 1.0), contrast - center
     empty = np.abs(apart[inside * n < EDGE_ITEMS])
-    return min(whole, math.hypot(math.sqrt(float(inside @ apart**2) / n), _OPEN_ITEMS / n * empty.max(initial=0.0)))
+    seen = math.sqrt(float(inside @ apart**2) / n) if error is None else error
+    return min(whole, math.hypot(seen, _OPEN_ITEMS / n * empty.max(initial=0.0)))
 
 
-def fit_floor(fit: Fit, contrast: Floats, bounds: tuple[float, float], n_items: int) -> float:
-    """The same of the fit of a round of `n_items` items, or of those of them that its edge rests on."""
-    return contrast_floor(contrast, fit.inside, bounds, n_items if fit.edge_items is None else fit.edge_items)
+def fit_floor(
+    fit: Fit, contrast: Floats, bounds: tuple[float, float], n_items: int, error: float | None = None
+) -> float:
+    """The same of the fit of a round of `n_items` items, or of those of them that its edge rests on.
+
+    `error` counts where these are the golds of the round, whose own scatter it has in it.
+    """
+    if fit.edge_items is None:
+        return contrast_floor(contrast, fit.inside, bounds, n_items)
+    return contrast_floor(contrast, fit.inside, bounds, fit.edge_items, error)
 
 
 def interval_kind(
@@ -76,11 +94,12 @@ def interval_kind(
     *,
     linear: bool = True,
     beside: bool = False,
+    grades: Floats | None = None,
 ) -> tuple[str, list[Finding]]:
     """The kind asked for, or the usual one, or the safer one with a remark; `linear`: of one round's rates.
 
     `beside`: what is asked about is another class's rate. Of many classes these do without the safer one, which takes
-    longer than all the rest.
+    longer than all the rest. `grades` (K,): what each class counts for, where the mean of that is asked for.
     """
     asked = None if question.options.interval == "anytime" else question.options.interval  # it is made of the usual one
     lack = _no_profile(question, currents, linear)
@@ -88,7 +107,7 @@ def interval_kind(
         raise wrong("E204", f"interval='profile' is not to be had here: {lack}. Use 'influence' or 'bootstrap'")
     if asked == "profile":
         return asked, []
-    reasons = _unsafe(question, fits)
+    reasons = _unsafe_mean(question, fits, grades) if is_by_own_gold(question, grades) else _unsafe(question, fits)
     left_out = [] if asked is None else _left_out(asked, question, fits)
     if not reasons:
         return asked or "influence", left_out
@@ -156,6 +175,39 @@ def _unsafe(question: Question, fits: Sequence[Fit]) -> dict[str, str]:
         reasons[has] = f"Label items of {SAFE_CLUSTERS} clusters or more."
     if any(fit.on_edge for fit in fits):
         reasons["the estimate is at the edge"] = "Have an expert answer some items of the current round."
+    return reasons
+
+
+def is_by_own_gold(question: Question, grades: Floats | None) -> bool:
+    """Whether a mean of grades is asked for that rests on the golds of one round, whoever labeled it."""
+    return grades is not None and question.method.by_design and len(question.currents) == 1
+
+
+def _unsafe_mean(question: Question, fits: Sequence[Fit], grades: Floats | None) -> dict[str, str]:
+    """Why the normal approximation may fail of the mean of golds: it need not have some of every grade.
+
+    What a grade without any gold could still move is in the interval. It is the skewness of the mean that must be no
+    more than that of the share of a class with `SAFE_OWN` golds.
+    """
+    assert grades is not None
+    current = question.currents[0].evidence.current
+    times = current.counts if current.times is None else current.items_of_row
+    known = current.gold >= 0
+    apart = grades[current.gold[known]]
+    weight = times[known]
+    apart = apart - weight @ apart / max(float(weight.sum()), 1.0)
+    spread = float(weight @ apart**2) ** 1.5
+    reasons: dict[str, str] = {}
+    if not abs(float(weight @ apart**3)) * math.sqrt(SAFE_OWN) <= spread or spread == 0.0:
+        has = "the current round's gold has next to no grades but one"
+        reasons[has] = f"Add gold to the current round until {SAFE_OWN} items of another grade have it."
+    least, most = float(grades.min()), float(grades.max())
+    share = (float(grades @ fits[0].inside) - least) / (most - least)
+    if min(share, 1.0 - share) * (fits[0].edge_items or 0.0) < EDGE_ITEMS:
+        reasons["the estimate is at the edge"] = "Have an expert answer more items of the current round."
+    if question.options.cluster is not None and question.n_clusters < SAFE_CLUSTERS:
+        has = f"there are only {question.n_clusters} clusters"
+        reasons[has] = f"Label items of {SAFE_CLUSTERS} clusters or more."
     return reasons
 
 
@@ -233,7 +285,7 @@ def profile_curve(question: Question, fit: Fit, start: ProfileStart, contrast: F
 
 def drift_curve(
     question: Question, fit: Fit, current: Current, contrast: Floats, floor: float, influence: Influence
-) -> GridCurve:
+) -> GridCurve | AnytimeDrift:
     """The confidence curve of  contrast . rates  with the drift between rounds: for each size that it may have the
     rate by labels moved to and fro, as far as past rates make it probable, blurred by the items' own noise, whose
     standard error is at least `floor`."""
@@ -266,14 +318,19 @@ def drift_curve(
     share = special.expit(place(fit.inside))
     scale = (most - least) * share * (1 - share)
     noise = (max(items.variance(), floor**2) + float(along @ between.own @ along)) / scale**2
-    return drifting(
+    curve = partial(
+        drifting,
         where,
         between.drift.weights,
         middle=middle,
         center=middle if between.is_split else place(fit.inside),
-        noise=noise,
         df=question.df,
         bounds=(least, most),
         n_items=current.n_items,
         prior=None if past is None else lambda at: between.density(at - past),
     )
+    if question.options.interval != "anytime" or not math.isfinite(noise):
+        return curve(noise=noise)
+    m = mixture_size(noise * scale**2, most - least)
+    total = mixture_size(max(influence.variance(), floor**2), most - least)
+    return AnytimeDrift(curve(noise=noise, m=m), curve(noise=noise), total, (least, most))

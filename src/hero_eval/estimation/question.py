@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from hero_eval.methods.registry import Method
 from hero_eval.methods.result import Fit
 from hero_eval.model.patterns import Bools, Floats
 from hero_eval.round import Round
+
+if TYPE_CHECKING:
+    from hero_eval.estimation.transported import Misfits
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,8 @@ class Question:
     rounds: tuple[Round, ...] = ()
     made: tuple[Method, tuple[Fit, ...]] | None = None
     """A method and its fits, where they were made before all else was known; another method fits anew."""
+    misfits: Misfits | None = None
+    """How the labels fit past rounds, where that was looked at to choose the method."""
 
     @property
     def n_gold(self) -> int:

@@ -20,6 +20,7 @@ from hero_eval.estimation.replay import DEFAULT, LEAST_ROUNDS, Play, Quantity, d
 from hero_eval.estimation.requirements import LEAST_OWN, is_lack, require
 from hero_eval.estimation.rivals import Trial, choose_by_plays, figures, told_figures, try_in_turn
 from hero_eval.estimation.shared_fits import SharedFits
+from hero_eval.estimation.transported import Misfits, transport_finding
 from hero_eval.findings import Finding
 from hero_eval.labelers.reliability import ALARM
 from hero_eval.methods.evidence import CovariateEvidence, JointEvidence
@@ -217,7 +218,7 @@ def _step_back(question: Question) -> Question:
 
 
 def _contradicted(question: Question) -> Question:
-    """PPI instead of HERO-3 where a current round's own gold contradicts it."""
+    """PPI instead of HERO-3 where a current round's own gold contradicts it; balanced where its labels do."""
     if stays(question.rounds) or min(here.round.n_gold for here in question.currents) < LEAST_TO_DISAGREE:
         return question
     evidence = [here.evidence for here in question.currents]
@@ -226,8 +227,28 @@ def _contradicted(question: Question) -> Question:
     gaps = [disagreement(fit, here) for fit, here in zip(question.fits, question.currents, strict=True)]
     said = [gap for gap in gaps if gap is not None and gap.p_value < ALARM / len(gaps)]
     if not said:
-        return question
+        return _drifted(question)
     told = disagreement_finding(question, said[0], "ppi was used, which rests on that gold alone")
     why = f"{question.why}, but the current round's own gold contradicts hero3"
     finding = replace(told, doubts=False)
     return replace(question, method=all_methods()["ppi"], why=why, findings=(*question.findings, finding))
+
+
+def _drifted(question: Question) -> Question:
+    """Balanced instead of HERO-3 where labels show more drift than past rounds do.
+
+    HERO-3 would let a few golds move the rate as little as past rounds say that a round drifts, and be sure of it.
+    """
+    if question.reliability is None:
+        return question
+    misfits = Misfits(question)
+    told = []
+    for at, (fit, here) in enumerate(zip(question.fits, question.currents, strict=True)):
+        moved = misfits.of(at)
+        if moved is not None and moved.p_value < ALARM and transport_finding(misfits, fit, here, moved).doubts_interval:
+            done = "balanced was used, which goes by the round's own gold as far as that speaks against history"
+            told.append(transport_finding(misfits, fit, here, moved, done))
+    if not told:
+        return replace(question, misfits=misfits)
+    why = f"{question.why}, but the current labels do not fit past rounds as these fit each other"
+    return replace(question, method=all_methods()["balanced"], why=why, findings=(*question.findings, *told))

@@ -1,12 +1,14 @@
 """Whether history's reliabilities fit the current labels, and whether past rounds fit each other any better.
 
 HERO-3's interval allows for the drift that past rounds show. A current round that fits them worse than they fit each
-other has drifted farther, as far as its labels tell, and its interval is in doubt.
+other has drifted farther, as far as its labels tell, and its interval is in doubt. Gold of the round does not settle
+that while HERO-3 reads it: it expects little drift of the round, and so lets a few golds move the rate too little.
+`balanced` counts them for what they are, and answers instead where nobody asked for a method (`estimation/select.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,10 +34,17 @@ _LEAST_ITEMS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class PastMisfits:
-    """How past rounds fit each other, looked at once, and only if somebody asks."""
+class Misfits:
+    """How the current rounds fit past ones, and these each other: looked at once, and only if somebody asks."""
 
     question: Question
+    _seen: dict[int, Transport | None] = field(default_factory=dict)
+
+    def of(self, place: int) -> Transport | None:
+        """How the current round at this place fits the past; None where there is nothing to test."""
+        if place not in self._seen:
+            self._seen[place] = transport_test(self.question, self.question.currents[place])
+        return self._seen[place]
 
     @cached_property
     def tests(self) -> tuple[Transport, ...]:
@@ -129,8 +138,10 @@ def _known_part(
     return (counted.patterns if counted.n_items else None), counted.kept
 
 
-def transport_finding(past: PastMisfits, fit: Fit, current: Current, moved: Transport) -> Finding:
-    """F205, with what the interval makes of it."""
+def transport_finding(
+    past: Misfits, fit: Fit, current: Current, moved: Transport, settled: str | None = None
+) -> Finding:
+    """F205, with what the interval makes of it; `settled` tells what was done about it instead."""
     question = past.question
     assert question.reliability is not None
     parts = {"common": moved.common, "rates": moved.rates, "skills": moved.skills}
@@ -145,7 +156,7 @@ def transport_finding(past: PastMisfits, fit: Fit, current: Current, moved: Tran
         + _implied_span(question, implied),
         "skills": "some labelers agree with the others more, or less, than they did",
     }[least]
-    allowed, done, beside = _allowance(past, fit, current, moved)
+    allowed, done, beside = _allowance(past, fit, moved) if settled is None else (True, settled, {})
     message = (
         f"history's reliabilities do not fit the current labels ({p_text(moved.p_value)}): {said}"
         f"{f', {name_some(names)} most' if names else ''}; two labels of an item agree {seen:.0%} of the time, "
@@ -165,11 +176,19 @@ def transport_finding(past: PastMisfits, fit: Fit, current: Current, moved: Tran
     }
     if any(moved.sampled):
         data["rows_sampled"] = dict(zip(("history", "current"), moved.sampled, strict=True))
-    action = "Have an expert answer some items of the current round: they show the drift."
-    return Finding("F205", message, data, action if fit.between is not None else "", doubts=not allowed)
+    return Finding("F205", message, data, _action(question, fit, current, allowed), doubts=not allowed)
 
 
-def _allowance(past: PastMisfits, fit: Fit, current: Current, moved: Transport) -> tuple[bool, str, dict[str, object]]:
+def _action(question: Question, fit: Fit, current: Current, allowed: bool) -> str:
+    """What to do about it; nothing to add to what the catalogue says where the method knows no drift."""
+    if fit.between is None:
+        return ""
+    if not allowed and question.n_gold_current and current.round.n_gold >= LEAST_TO_DISAGREE:
+        return "Name no method and no covariates, so that the round's own gold answers."
+    return "Have an expert answer some items of the current round: they show the drift."
+
+
+def _allowance(past: Misfits, fit: Fit, moved: Transport) -> tuple[bool, str, dict[str, object]]:
     """Whether the interval allows for the misfit, what to say of that, and the figures behind it."""
     question = past.question
     drift = None if fit.between is None else fit.between.drift
@@ -177,8 +196,6 @@ def _allowance(past: PastMisfits, fit: Fit, current: Current, moved: Transport) 
         return False, "the interval does not allow for it", {}
     if not drift.known:
         return True, "the interval allows for a usual drift", {}
-    if question.n_gold_current and current.round.n_gold >= LEAST_TO_DISAGREE:  # it would contradict the model (F220)
-        return True, "the interval goes by this round's own gold, too, and allows for drift", {}
     usual, data = past.explain(moved)
     if usual:
         return True, "the interval allows for the drift that past rounds show", data

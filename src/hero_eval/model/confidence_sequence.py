@@ -13,6 +13,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from hero_eval.model.patterns import Floats
+
 TUNED_ERROR = 0.025
 """The standard error, as a share of the quantity's range, at which the interval is shortest compared with a fixed one:
 a width of 0.1. From a half to twice of it the interval is at most 1.7 times a fixed one of level 95%. Doubled, it is
@@ -34,3 +38,9 @@ def reach(alpha: float, m: float) -> float:
 def alpha_of(z: float, m: float) -> float:
     """The alpha whose interval reaches z standard errors; at most 1."""
     return min(math.sqrt(m + 1.0) * math.exp(-0.5 * z**2 * m / (m + 1.0)), 1.0)
+
+
+def alphas_of(z: Floats, m: float) -> Floats:
+    """The same of many."""
+    out: Floats = np.minimum(math.sqrt(m + 1.0) * np.exp(-0.5 * z**2 * m / (m + 1.0)), 1.0)
+    return out
