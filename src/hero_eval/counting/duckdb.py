@@ -82,6 +82,9 @@ class DuckSession:
     def quoted(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'
 
+    def part(self, expression: str, count: int) -> str:
+        return f"hash({expression}) % {count}"
+
     def whole_sum(self, expression: str) -> str:
         return f"CAST(sum({expression}) AS DOUBLE)"  # DuckDB adds 64-bit numbers up in 128 bits
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from hero_eval.counting.checks import item_problems, labeled_twice
 from hero_eval.counting.engine import Names
-from hero_eval.counting.item_arrays import ItemArrays, arrays_of_labels
+from hero_eval.counting.item_arrays import ItemArrays
+from hero_eval.counting.long_labels import LongLabels, joined_facts, n_parts
 from hero_eval.counting.pattern_keys import plan_words
 from hero_eval.counting.score_look import ScoreLook
 from hero_eval.counting.sql import Sums, floats
@@ -204,6 +205,12 @@ class SqlSource:
 
     def _facts(self, table: str, there: str, covariates: Names, labelers: Names | None) -> dict[str, float]:
         """What must be known of all items before they are summed; what is wrong with them is raised."""
+        facts = self._facts_of(table, there, covariates)
+        self._accept(facts, covariates, labelers)
+        return facts
+
+    def _facts_of(self, table: str, there: str, covariates: Names) -> dict[str, float]:
+        """The same of the items in a table, right or wrong."""
         listed = "listed" if "items" in self._sql.tables else "0"
         shown = [
             f"count(CASE WHEN {there} THEN 1 END) AS n_items",
@@ -218,7 +225,10 @@ class SqlSource:
             of = f"CASE WHEN {there} THEN {name} END"
             shown += [f"{how}({of}) AS {name}_{what}" for how, what in _FACTS]
         row = self.session.query(f"SELECT {', '.join(shown)} FROM {table}").to_pylist()[0]
-        facts = {name: math.nan if value is None else float(value) for name, value in row.items()}
+        return {name: math.nan if value is None else float(value) for name, value in row.items()}
+
+    def _accept(self, facts: dict[str, float], covariates: Names, labelers: Names | None) -> None:
+        """Raise what is wrong with the items, and keep what is worth a remark."""
         if labelers is not None:  # items that only others labeled look as if nobody had
             facts |= {"stray": 0.0, "lacking": 0.0, "idle": 0.0}
         problems = item_problems(self.session, self._sql.tables, facts, covariates, self._sql.view)
@@ -226,7 +236,6 @@ class SqlSource:
             raise InputError(problems)
         if labelers is None:
             self._notes = self._remarks(int(facts["unlabeled"]))
-        return facts
 
     def _remarks(self, unlabeled: int) -> tuple[Finding, ...]:
         found = []
@@ -269,26 +278,35 @@ class SqlSource:
     def _count_long(self, covariates: Names, labelers: Names | None) -> Tally:
         """Too many labelers for keys: labels leave the engine as numbers, sorted by item, and are counted in memory."""
         look = self.look
-        all_rows = self._lend({"k0": np.ones(len(look.said)), "cell": look.said["cell"]}, labelers)
-        table = self._sql.name("items")
-        self.session.keep(table, self._sql.items(["k0"], covariates, all_rows=all_rows))
-        self._facts(table, "k0 > 0", covariates, labelers)
-        shown = ", ".join(
-            ["k0", "gold", *(f"x{j}" for j in range(len(covariates))), *(["w"] if self._sql.weighted else [])]
-        )
-        about = self.session.query(f"SELECT {shown} FROM {table} WHERE k0 > 0 ORDER BY item")
-        self.session.drop(table)
-        view = self._sql.view("labels", ("item", "labeler", "label"), distinct=self._sql.without_repeats)
-        said = self.session.query(
-            f"SELECT CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {self._sql.name('cells')} AS c "
-            "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY l.item, c.cell"
-        )
-        arrays = arrays_of_labels(about, said["cell"], look.labelers, self.values, covariates, self.answers)
-        if arrays is None:
+        cell = look.said["cell"]
+        all_rows = self._lend({"k0": np.ones(len(look.said)), "cell": cell}, labelers)
+        found = LongLabels(look.n_rows, len(look.labelers), look.n_answers, covariates)
+        parts, count = [], n_parts(look.n_rows)
+        for number in range(count):
+            facts, about, said = self._part(self._sql.part(number, count), covariates, all_rows)
+            parts.append(facts)
+            found.add(about, said["cell"])
+        self._accept(joined_facts(parts), covariates, labelers)
+        if not found.once:
             self._refuse_clashes()
             return self._count_long(covariates, labelers)
-        self._long[covariates, labelers] = arrays
+        self._long[covariates, labelers] = arrays = found.arrays(look.labelers, self.values, self.answers)
         return arrays.tally
+
+    def _part(self, sql: SqlTables, covariates: Names, all_rows: bool) -> tuple[dict[str, float], Any, Any]:
+        """Of some of the items: facts, a row for each with labels, and their labels, both in the order of the items."""
+        table = sql.name("items")
+        self.session.keep(table, sql.items(["k0"], covariates, all_rows=all_rows))
+        facts = self._facts_of(table, "k0 > 0", covariates)
+        columns = ["k0", "gold", *(f"x{j}" for j in range(len(covariates))), *(["w"] if sql.weighted else [])]
+        about = self.session.query(f"SELECT {', '.join(columns)} FROM {table} WHERE k0 > 0 ORDER BY item")
+        self.session.drop(table)
+        view = sql.view("labels", ("item", "labeler", "label"), distinct=sql.without_repeats)
+        said = self.session.query(
+            f"SELECT CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {sql.name('cells')} AS c "
+            "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY l.item, c.cell"
+        )
+        return facts, about, said
 
     @property
     def stays(self) -> bool:

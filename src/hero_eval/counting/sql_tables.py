@@ -31,6 +31,7 @@ class SqlTables:
         self.options = options
         self.without_repeats = False  # set once labels that are there twice are known to be exact repeats
         self.score: ScoreColumn | None = None  # set once scores are cut into bins, which then are the labels
+        self._part: tuple[int, int] | None = None
         self._serial = next(_SERIAL)
         self.tables = self._read_headers()
 
@@ -99,6 +100,12 @@ class SqlTables:
         same.score = column
         return same
 
+    def part(self, number: int, count: int) -> SqlTables:
+        """The same tables, of one of `count` parts of their items: all rows of an item are in the same one."""
+        same = copy.copy(self)
+        same._part = (number, count) if count > 1 else None
+        return same
+
     def view(self, table: str, ours: Sequence[str], *, distinct: bool = False) -> str:
         """A subquery with these columns of a table, under our names; scores as bins."""
         if table != "labels" or self.score is None or "label" not in ours:
@@ -114,13 +121,16 @@ class SqlTables:
         return [self.session.quoted(name) for name in dict.fromkeys(ours) if name != "label"]
 
     def _plain(self, table: str, ours: Sequence[str], *, distinct: bool = False) -> str:
-        parts = []
+        parts, where = [], ""
         for name in dict.fromkeys(ours):
             column = self.session.quoted(self.tables[table].theirs.get(name, name))
             column = f"CAST({column} AS STRING)" if name == "item" and self._text_ids else column
             parts.append(f"{column} AS {self.session.quoted(name)}")
+            if name == "item" and self._part is not None:
+                number, count = self._part
+                where = f" WHERE {self.session.part(column, count)} = {number}"
         select = "SELECT DISTINCT" if distinct else "SELECT"
-        return f"({select} {', '.join(parts)} FROM {self.session.scan(self.files[table])})"
+        return f"({select} {', '.join(parts)} FROM {self.session.scan(self.files[table])}{where})"
 
     def _number(self, name: str) -> str:
         """SQL for an item column as a number or null."""
