@@ -190,7 +190,8 @@ class SqlSource:
         """Groups of equal keys, in order, and the moments of the covariates."""
         table, there = self._sql.name("items"), f"{words[-1]} > 0"
         self.session.keep(table, self._sql.items(words, covariates, all_rows=all_rows))
-        facts = self._facts(table, there, covariates, labelers)
+        facts = self._facts_of(self._sql, table, there, covariates, all_rows=all_rows)
+        self._accept(facts, covariates, labelers)
         keys = ", ".join([*words, "gold"])
         sums = Sums(self.session, facts, len(covariates), self._sql.weighted)
         shown = ", ".join([*sums.counts(), *sums.by_row()])
@@ -203,25 +204,21 @@ class SqlSource:
         whole = self.session.query(f"SELECT {', '.join(sums.overall())} FROM {table} WHERE {there}")
         return grouped, sums.moments(covariates, grouped, whole)
 
-    def _facts(self, table: str, there: str, covariates: Names, labelers: Names | None) -> dict[str, float]:
-        """What must be known of all items before they are summed; what is wrong with them is raised."""
-        facts = self._facts_of(table, there, covariates)
-        self._accept(facts, covariates, labelers)
-        return facts
-
-    def _facts_of(self, table: str, there: str, covariates: Names) -> dict[str, float]:
-        """The same of the items in a table, right or wrong."""
-        listed = "listed" if "items" in self._sql.tables else "0"
+    def _facts_of(
+        self, sql: SqlTables, table: str, there: str, covariates: Names, *, all_rows: bool
+    ) -> dict[str, float]:
+        """What must be known of all items before they are summed, `table` as `SqlTables.items` makes it."""
+        listed = "listed" if "items" in sql.tables else "0"
         shown = [
             f"count(CASE WHEN {there} THEN 1 END) AS n_items",
             f"count(CASE WHEN NOT ({there}) THEN 1 END) AS unlabeled",
-            f"count(CASE WHEN NOT ({there}) AND gold >= 0 AND {listed} = 0 THEN 1 END) AS stray",
+            f"count(CASE WHEN {sql.is_stray(there, all_rows=all_rows)} THEN 1 END) AS stray",
             f"count(CASE WHEN {there} AND {listed} = 0 THEN 1 END) AS lacking",
             f"count(CASE WHEN NOT ({there}) AND {listed} = 1 THEN 1 END) AS idle",
-            f"count(CASE WHEN {self._sql.no_id} THEN 1 END) AS nameless",
+            f"count(CASE WHEN {sql.no_id} THEN 1 END) AS nameless",
             "coalesce(max(clash), 0) AS clash",
         ]
-        for name in [*(f"x{j}" for j in range(len(covariates))), *(["w"] if self._sql.weighted else [])]:
+        for name in [*(f"x{j}" for j in range(len(covariates))), *(["w"] if sql.weighted else [])]:
             of = f"CASE WHEN {there} THEN {name} END"
             shown += [f"{how}({of}) AS {name}_{what}" for how, what in _FACTS]
         row = self.session.query(f"SELECT {', '.join(shown)} FROM {table}").to_pylist()[0]
@@ -297,7 +294,7 @@ class SqlSource:
         """Of some of the items: facts, a row for each with labels, and their labels, both in the order of the items."""
         table = sql.name("items")
         self.session.keep(table, sql.items(["k0"], covariates, all_rows=all_rows))
-        facts = self._facts_of(table, "k0 > 0", covariates)
+        facts = self._facts_of(sql, table, "k0 > 0", covariates, all_rows=all_rows)
         columns = ["k0", "gold", *(f"x{j}" for j in range(len(covariates))), *(["w"] if sql.weighted else [])]
         about = self.session.query(f"SELECT {', '.join(columns)} FROM {table} WHERE k0 > 0 ORDER BY item")
         self.session.drop(table)
