@@ -160,9 +160,11 @@ def _maximum(
     progress: Callable[[int, float], None] | None,
     tolerance: float,
 ) -> tuple[VoteParameters, int, float]:
-    """Fisher scoring with halved steps where a whole one does not climb."""
+    """Fisher scoring with halved steps where a whole one does not climb. Where the maximum is but a start, it is left
+    as soon as steps grow: with few votes a labeler it lies far off, and the way there is long."""
     value, change = _objective(ties, sites, at, priors), np.inf
     for step in range(1, _MOST_STEPS + 1):
+        last = change
         whole = _step(ties, sites, at, priors)
         size = 1.0
         while size > 1e-6:
@@ -176,7 +178,7 @@ def _maximum(
         at, value = tried, found
         if progress is not None:
             progress(step, change)
-        if change < tolerance or size <= 1e-6:
+        if change < tolerance or size <= 1e-6 or (tolerance == _START_TOLERANCE and change > last):
             break
     return at, step, change
 
@@ -282,8 +284,10 @@ def _step(ties: TieModel, sites: VoteSites, at: VoteParameters, priors: VotePrio
     known = information(ties, sites, priors, sums)
     shared, own = _gradient(ties, sites, at, priors, sums)
     back, schur = eliminated(known)
-    step = np.linalg.solve(schur, shared - np.einsum("gjp,jp->g", back, own))
-    answers = np.linalg.solve(known.labelers, (own - np.einsum("gjp,g->jp", known.cross, step))[:, :, None])[:, :, 0]
+    n_g = len(shared)
+    step = np.linalg.solve(schur, shared - back.reshape(n_g, -1) @ own.ravel())
+    left = own - (step @ known.cross.reshape(n_g, -1)).reshape(own.shape)
+    answers = np.linalg.solve(known.labelers, left[:, :, None])[:, :, 0]
     n_m, n_d = sites.n_models, sites.n_covariates
     tau = float(step[n_m + n_d]) if ties.has_ties else 0.0
     return VoteParameters(step[:n_m], step[n_m : n_m + n_d], tau, step[-len(ties.mean) :], answers)
@@ -293,8 +297,10 @@ def eliminated(known: VoteInformation) -> tuple[Floats, Floats]:
     """(G, J, P): cross times the inverse of each labeler's block; and (G, G): the shared block less what goes through
     the labelers."""
     inverse = np.linalg.inv(known.labelers) if len(known.labelers) else known.labelers
-    back = np.einsum("gjp,jpq->gjq", known.cross, inverse)
-    n_g = len(known.shared)
+    n_g, n_p = len(known.shared), known.cross.shape[2]
+    back = np.zeros_like(known.cross)
+    for p, q in product(range(n_p), repeat=2):
+        back[:, :, q] += known.cross[:, :, p] * inverse[:, p, q]
     through = back.reshape(n_g, -1) @ known.cross.reshape(n_g, -1).T
     return back, known.shared - through
 
@@ -379,7 +385,7 @@ def _integrated_step(
     step = np.linalg.solve(schur, shared).astype(np.float64)
     n_m, n_d, n_p = sites.n_models, sites.n_covariates, len(ties.mean)
     tau = float(step[n_m + n_d]) if ties.has_ties else 0.0
-    answers = -np.einsum("gjp,g->jp", back, step)
+    answers = -(step @ back.reshape(len(step), -1)).reshape(at.answers.shape)
     used = step if sites.n_labelers else step[:-n_p]
     whole = VoteParameters(step[:n_m], step[n_m : n_m + n_d], tau, step[-n_p:], answers)
     moved = at.moved(whole, pace.of(used))
