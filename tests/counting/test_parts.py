@@ -15,6 +15,7 @@ from make_rounds import labels_given, near_answers, tables_of
 
 import hero_eval as hero
 from hero_eval.counting.covariate_sums import source_of
+from hero_eval.counting.duckdb import DuckSession, share_of
 from hero_eval.counting.tally import add, align
 from hero_eval.estimation.gold_sampling import routing_z
 from hero_eval.model.patterns import group_rows
@@ -201,3 +202,20 @@ def test_gold_of_an_item_with_empty_labels_is_set_aside(engine: str, form: str, 
     assert [(note.code, note.data["count"]) for note in one.notes] == [
         (note.code, note.data["count"]) for note in other.notes
     ]
+
+
+@pytest.mark.parametrize(
+    ("own", "taken"),
+    [("18.8 GiB", 18.8 / 3), ("4.0 GiB", 2.0), ("1.5GB", 1.5), ("512 MiB", 0.5)],
+)
+def test_a_session_leaves_memory_to_others(own: str, taken: float) -> None:
+    """Two large rounds might each take four fifths of the machine, and the estimate on them found none."""
+    text = share_of(own)
+    assert text.endswith("KiB")
+    assert float(text[:-3]) / 2**20 == pytest.approx(taken, rel=1e-6)
+
+
+def test_a_limit_that_cannot_be_read_stays() -> None:
+    """A version of DuckDB that writes its limit in another way would not start."""
+    assert share_of("80%") == "80%"
+    assert DuckSession().query("SELECT 1 AS one").to_pylist() == [{"one": 1}]
