@@ -32,7 +32,7 @@ from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Floats, Ints
 
 MOST_LABELS = 200_000_000
-"""Labels that do not collapse into patterns are refused above this number: in memory they would take about 60 bytes
+"""Labels that do not collapse into patterns are refused above this number: in memory they would take about 25 bytes
 each, as those of the largest benchmark do (`docs/results/scale.csv`, 150 million labels of 1,000 labelers)."""
 _FACTS = (("count", "n"), ("avg", "mean"), ("min", "min"), ("max", "max"))
 
