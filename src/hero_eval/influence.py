@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from hero_eval.model.patterns import Floats, sum_by
 
+_BLOCK = 1 << 18
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -73,7 +75,12 @@ class Influence:
 
     def variance(self) -> float:
         """The sum of squared influences of independent units."""
-        return float(np.sum(self.units() ** 2)) if self.parts else math.nan
+        return sum(self.variance_of_sources().values()) if self.parts else math.nan
+
+    def variance_of_sources(self) -> dict[str, float]:
+        """What each source adds to it."""
+        sources = sorted({part.source for part in self.parts})
+        return {source: _sum_of_squares(self._source_units(source)) for source in sources}
 
     def skewness(self) -> float:
         """The sum of cubes over the sum of squares to the power 1.5; a value that stands for several is shared out."""
@@ -93,8 +100,7 @@ class Influence:
 
         Of history, what comes by the covariates' mean is told apart as `covariates` where it is known.
         """
-        sources = sorted({part.source for part in self.parts})
-        found = {source: float(np.sum(self._source_units(source) ** 2)) for source in sources}
+        found = self.variance_of_sources()
         past = [part for part in self.parts if part.source == "history"]
         if len(past) == 1 and past[0].by_mean is not None and (past[0].ids is None or past[0].distinct):
             by_mean = float(past[0].values @ past[0].by_mean)
@@ -115,3 +121,8 @@ class Influence:
         if part.ids is None:
             return np.arange(len(part.values)).astype(object)
         return part.ids
+
+
+def _sum_of_squares(values: Floats) -> float:
+    """Some at a time: squares of all of very many would fill memory."""
+    return float(sum(np.sum(values[start : start + _BLOCK] ** 2) for start in range(0, len(values), _BLOCK)))

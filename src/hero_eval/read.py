@@ -109,7 +109,8 @@ def read_round(
         10 million labels or 256 MB and more, which the files say before they are read; else memory. Scores beside gold
         of more than 20 numbers are always read into memory.
     memory_limit : str, optional
-        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
+        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: a quarter of what the
+        machine has, or 2 GB where that is more.
     spark : SparkSession or str, optional
         The session, or the URL of the master, on which Spark runs; naming it chooses Spark. None with
         ``engine="spark"``: this machine.
@@ -352,7 +353,8 @@ def read_votes(
     engine : {"memory", "duckdb"}, optional
         Who counts the votes. None: DuckDB for 10 million votes or 256 MB and more, else memory.
     memory_limit : str, optional
-        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: what DuckDB takes by default.
+        How much memory DuckDB may use, such as ``"4GB"``; naming it chooses DuckDB. None: a quarter of what the
+        machine has, or 2 GB where that is more.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -11,6 +12,9 @@ from typing import Any
 
 from hero_eval.errors import wrong
 from hero_eval.io.files import text_format
+
+_LEAST_MEMORY = 2.0 * 1024**3
+"""Bytes that a session may use unless there are fewer."""
 
 
 class DuckSession:
@@ -29,7 +33,10 @@ class DuckSession:
         self._connection.execute("SET preserve_insertion_order = false")
         self._connection.execute("SET enable_progress_bar = false")  # it would be drawn into what a command prints
         self._connection.execute(f"SET threads = {threads or os.cpu_count() or 1}")
-        if memory_limit is not None:
+        if memory_limit is None:
+            own = self._connection.sql("SELECT current_setting('memory_limit')").fetchall()[0][0]
+            self._connection.execute(f"SET memory_limit = '{share_of(str(own))}'")
+        else:
             try:
                 self._connection.execute(f"SET memory_limit = '{_text(str(memory_limit))}'")
             except duckdb.Error as error:
@@ -82,8 +89,21 @@ class DuckSession:
     def quoted(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'
 
+    def part(self, expression: str, count: int) -> str:
+        return f"hash({expression}) % {count}"
+
     def whole_sum(self, expression: str) -> str:
         return f"CAST(sum({expression}) AS DOUBLE)"  # DuckDB adds 64-bit numbers up in 128 bits
+
+
+def share_of(own: str) -> str:
+    """What a session takes of DuckDB's own limit, four fifths of the machine's memory, unless it is told: a third, for
+    rounds have a session each, and estimates on them need memory too; but 2 GB at least, if it may have as much."""
+    found = re.fullmatch(r"([0-9.]+) *([KMGT]?)i?B(?:ytes)?", own.strip())
+    if found is None:
+        return own
+    whole = float(found[1]) * 1024.0 ** " KMGT".index(found[2] or " ")
+    return f"{int(max(whole / 3.0, min(whole, _LEAST_MEMORY)) / 1024)}KiB"
 
 
 def _text(value: str) -> str:

@@ -147,6 +147,10 @@ class Session(Protocol):
         """A column's name as the engine writes it."""
         ...
 
+    def part(self, expression: str, count: int) -> str:
+        """SQL for a number from 0 to count - 1, the same for equal values and evenly spread over others."""
+        ...
+
     def whole_sum(self, expression: str) -> str:
         """SQL for the sum of an expression of 64-bit whole numbers, as a double; it must not overflow."""
         ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,8 @@ from hero_eval.counting.memory import count_in_memory
 from hero_eval.counting.tally import Tally, without_items
 from hero_eval.findings import Finding
 from hero_eval.model.moments import Forms, Moments, features
-from hero_eval.model.patterns import Floats, Ints, Patterns, count_rows, sum_by
+from hero_eval.model.patterns import Floats, Ints, Patterns, sum_by
 from hero_eval.round import Round
-
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +38,10 @@ class ItemArrays:
 
 def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Floats) -> ItemArrays:
     """The items of patterns counted in memory with their covariates (n, d), nan = missing."""
+    if not names:  # then nobody asks for products, and the items need not be held
+        nothing = np.zeros((0, 0))
+        return ItemArrays(tally, np.zeros(0, np.int64), np.zeros(0), nothing, nothing)
     row, weight = patterns.row_of_item, patterns.item_weight
-    if not names:
-        nothing = np.zeros((len(row), 0))
-        return ItemArrays(tally, row, weight, nothing, nothing)
     seen = ~np.isnan(columns)
     observed = seen.sum(axis=0).astype(float)
     filled = np.where(seen, columns, 0.0)
@@ -72,44 +69,6 @@ def with_covariates(patterns: Patterns, tally: Tally, names: Names, columns: Flo
         largest=np.abs(filled).max(axis=0, initial=0.0),
     )
     return ItemArrays(replace(tally, moments=moments), row, weight, flags, values)
-
-
-def arrays_of_labels(
-    about: Any, cells: Any, labelers: Names, values: Names, covariates: Names, answers: Names | None = None
-) -> ItemArrays | None:
-    """Items and their labels, both sorted by item, as an engine gave them; None if a labeler labeled an item twice.
-
-    `about` has a row per item (k0 labels, gold, x0 ..., maybe w), `cells` a number per label, sorted within the item;
-    `answers` are the bins of scores.
-    """
-    n_answers = len(values if answers is None else answers)
-    cell = np.asarray(cells.to_numpy())
-    ends = np.concatenate([[0], np.cumsum(np.asarray(about["k0"].to_numpy(), np.int64))])
-    if ends[-1] != len(cell) or _labeled_twice(cell, ends, n_answers):
-        return None
-    patterns = count_rows(
-        cell,
-        ends,
-        n_labelers=len(labelers),
-        n_answers=n_answers,
-        gold=np.asarray(about["gold"].to_numpy(), np.int64),
-        weight=np.asarray(about["w"].to_numpy(), np.float64) if "w" in about.column_names else None,
-    )
-    columns = [np.asarray(about[f"x{j}"].to_numpy(), np.float64) for j in range(len(covariates))]
-    table = np.stack(columns, axis=1) if columns else np.zeros((about.num_rows, 0))
-    return with_covariates(patterns, without_items(patterns, labelers, values, answers), covariates, table)
-
-
-def _labeled_twice(cell: Ints, ends: Ints, n_answers: int) -> bool:
-    """Whether an item has two labels by one labeler, which then follow each other."""
-    begins = np.zeros(len(cell) + 1, dtype=bool)
-    begins[ends] = True
-    for start in range(1, len(cell), _BLOCK):  # a block at a time: quotients of all labels would fill memory
-        stop = min(start + _BLOCK, len(cell))
-        who = cell[start - 1 : stop] // n_answers
-        if ((who[1:] == who[:-1]) & ~begins[start:stop]).any():
-            return True
-    return False
 
 
 class MemorySource:

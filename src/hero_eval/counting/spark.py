@@ -87,6 +87,9 @@ class SparkEngine:
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
 
+    def part(self, expression: str, count: int) -> str:
+        return f"pmod(hash({expression}), {count})"
+
     def whole_sum(self, expression: str) -> str:
         return f"CAST(sum(CAST({expression} AS DECIMAL(38, 0))) AS DOUBLE)"  # 64-bit sums would overflow
 

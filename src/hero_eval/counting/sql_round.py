@@ -18,7 +18,8 @@ import numpy as np
 
 from hero_eval.counting.checks import item_problems, labeled_twice
 from hero_eval.counting.engine import Names
-from hero_eval.counting.item_arrays import ItemArrays, arrays_of_labels
+from hero_eval.counting.item_arrays import ItemArrays
+from hero_eval.counting.long_labels import LongLabels, joined_facts, n_parts
 from hero_eval.counting.pattern_keys import plan_words
 from hero_eval.counting.score_look import ScoreLook
 from hero_eval.counting.sql import Sums, floats
@@ -31,7 +32,7 @@ from hero_eval.model.moments import Forms, Moments
 from hero_eval.model.patterns import Floats, Ints
 
 MOST_LABELS = 200_000_000
-"""Labels that do not collapse into patterns are refused above this number: in memory they would take about 60 bytes
+"""Labels that do not collapse into patterns are refused above this number: in memory they would take about 25 bytes
 each, as those of the largest benchmark do (`docs/results/scale.csv`, 150 million labels of 1,000 labelers)."""
 _FACTS = (("count", "n"), ("avg", "mean"), ("min", "min"), ("max", "max"))
 
@@ -189,7 +190,8 @@ class SqlSource:
         """Groups of equal keys, in order, and the moments of the covariates."""
         table, there = self._sql.name("items"), f"{words[-1]} > 0"
         self.session.keep(table, self._sql.items(words, covariates, all_rows=all_rows))
-        facts = self._facts(table, there, covariates, labelers)
+        facts = self._facts_of(self._sql, table, there, covariates, all_rows=all_rows)
+        self._accept(facts, covariates, labelers)
         keys = ", ".join([*words, "gold"])
         sums = Sums(self.session, facts, len(covariates), self._sql.weighted)
         shown = ", ".join([*sums.counts(), *sums.by_row()])
@@ -202,23 +204,28 @@ class SqlSource:
         whole = self.session.query(f"SELECT {', '.join(sums.overall())} FROM {table} WHERE {there}")
         return grouped, sums.moments(covariates, grouped, whole)
 
-    def _facts(self, table: str, there: str, covariates: Names, labelers: Names | None) -> dict[str, float]:
-        """What must be known of all items before they are summed; what is wrong with them is raised."""
-        listed = "listed" if "items" in self._sql.tables else "0"
+    def _facts_of(
+        self, sql: SqlTables, table: str, there: str, covariates: Names, *, all_rows: bool
+    ) -> dict[str, float]:
+        """What must be known of all items before they are summed, `table` as `SqlTables.items` makes it."""
+        listed = "listed" if "items" in sql.tables else "0"
         shown = [
             f"count(CASE WHEN {there} THEN 1 END) AS n_items",
             f"count(CASE WHEN NOT ({there}) THEN 1 END) AS unlabeled",
-            f"count(CASE WHEN NOT ({there}) AND gold >= 0 AND {listed} = 0 THEN 1 END) AS stray",
+            f"count(CASE WHEN {sql.is_stray(there, all_rows=all_rows)} THEN 1 END) AS stray",
             f"count(CASE WHEN {there} AND {listed} = 0 THEN 1 END) AS lacking",
             f"count(CASE WHEN NOT ({there}) AND {listed} = 1 THEN 1 END) AS idle",
-            f"count(CASE WHEN {self._sql.no_id} THEN 1 END) AS nameless",
+            f"count(CASE WHEN {sql.no_id} THEN 1 END) AS nameless",
             "coalesce(max(clash), 0) AS clash",
         ]
-        for name in [*(f"x{j}" for j in range(len(covariates))), *(["w"] if self._sql.weighted else [])]:
+        for name in [*(f"x{j}" for j in range(len(covariates))), *(["w"] if sql.weighted else [])]:
             of = f"CASE WHEN {there} THEN {name} END"
             shown += [f"{how}({of}) AS {name}_{what}" for how, what in _FACTS]
         row = self.session.query(f"SELECT {', '.join(shown)} FROM {table}").to_pylist()[0]
-        facts = {name: math.nan if value is None else float(value) for name, value in row.items()}
+        return {name: math.nan if value is None else float(value) for name, value in row.items()}
+
+    def _accept(self, facts: dict[str, float], covariates: Names, labelers: Names | None) -> None:
+        """Raise what is wrong with the items, and keep what is worth a remark."""
         if labelers is not None:  # items that only others labeled look as if nobody had
             facts |= {"stray": 0.0, "lacking": 0.0, "idle": 0.0}
         problems = item_problems(self.session, self._sql.tables, facts, covariates, self._sql.view)
@@ -226,7 +233,6 @@ class SqlSource:
             raise InputError(problems)
         if labelers is None:
             self._notes = self._remarks(int(facts["unlabeled"]))
-        return facts
 
     def _remarks(self, unlabeled: int) -> tuple[Finding, ...]:
         found = []
@@ -269,26 +275,35 @@ class SqlSource:
     def _count_long(self, covariates: Names, labelers: Names | None) -> Tally:
         """Too many labelers for keys: labels leave the engine as numbers, sorted by item, and are counted in memory."""
         look = self.look
-        all_rows = self._lend({"k0": np.ones(len(look.said)), "cell": look.said["cell"]}, labelers)
-        table = self._sql.name("items")
-        self.session.keep(table, self._sql.items(["k0"], covariates, all_rows=all_rows))
-        self._facts(table, "k0 > 0", covariates, labelers)
-        shown = ", ".join(
-            ["k0", "gold", *(f"x{j}" for j in range(len(covariates))), *(["w"] if self._sql.weighted else [])]
-        )
-        about = self.session.query(f"SELECT {shown} FROM {table} WHERE k0 > 0 ORDER BY item")
-        self.session.drop(table)
-        view = self._sql.view("labels", ("item", "labeler", "label"), distinct=self._sql.without_repeats)
-        said = self.session.query(
-            f"SELECT CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {self._sql.name('cells')} AS c "
-            "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY l.item, c.cell"
-        )
-        arrays = arrays_of_labels(about, said["cell"], look.labelers, self.values, covariates, self.answers)
-        if arrays is None:
+        cell = look.said["cell"]
+        all_rows = self._lend({"k0": np.ones(len(look.said)), "cell": cell}, labelers)
+        found = LongLabels(look.n_rows, len(look.labelers), look.n_answers, covariates)
+        parts, count = [], n_parts(look.n_rows)
+        for number in range(count):
+            facts, about, said = self._part(self._sql.part(number, count), covariates, all_rows)
+            parts.append(facts)
+            found.add(about, said["cell"])
+        self._accept(joined_facts(parts), covariates, labelers)
+        if not found.once:
             self._refuse_clashes()
             return self._count_long(covariates, labelers)
-        self._long[covariates, labelers] = arrays
+        self._long[covariates, labelers] = arrays = found.arrays(look.labelers, self.values, self.answers)
         return arrays.tally
+
+    def _part(self, sql: SqlTables, covariates: Names, all_rows: bool) -> tuple[dict[str, float], Any, Any]:
+        """Of some of the items: facts, a row for each with labels, and their labels, both in the order of the items."""
+        table = sql.name("items")
+        self.session.keep(table, sql.items(["k0"], covariates, all_rows=all_rows))
+        facts = self._facts_of(sql, table, "k0 > 0", covariates, all_rows=all_rows)
+        columns = ["k0", "gold", *(f"x{j}" for j in range(len(covariates))), *(["w"] if sql.weighted else [])]
+        about = self.session.query(f"SELECT {', '.join(columns)} FROM {table} WHERE k0 > 0 ORDER BY item")
+        self.session.drop(table)
+        view = sql.view("labels", ("item", "labeler", "label"), distinct=sql.without_repeats)
+        said = self.session.query(
+            f"SELECT CAST(c.cell AS INT) AS cell FROM {view} AS l JOIN {sql.name('cells')} AS c "
+            "ON l.labeler = c.c_labeler AND l.label = c.c_label ORDER BY l.item, c.cell"
+        )
+        return facts, about, said
 
     @property
     def stays(self) -> bool:

@@ -31,6 +31,7 @@ class SqlTables:
         self.options = options
         self.without_repeats = False  # set once labels that are there twice are known to be exact repeats
         self.score: ScoreColumn | None = None  # set once scores are cut into bins, which then are the labels
+        self._part: tuple[int, int] | None = None
         self._serial = next(_SERIAL)
         self.tables = self._read_headers()
 
@@ -99,6 +100,12 @@ class SqlTables:
         same.score = column
         return same
 
+    def part(self, number: int, count: int) -> SqlTables:
+        """The same tables, of one of `count` parts of their items: all rows of an item are in the same one."""
+        same = copy.copy(self)
+        same._part = (number, count) if count > 1 else None
+        return same
+
     def view(self, table: str, ours: Sequence[str], *, distinct: bool = False) -> str:
         """A subquery with these columns of a table, under our names; scores as bins."""
         if table != "labels" or self.score is None or "label" not in ours:
@@ -114,13 +121,16 @@ class SqlTables:
         return [self.session.quoted(name) for name in dict.fromkeys(ours) if name != "label"]
 
     def _plain(self, table: str, ours: Sequence[str], *, distinct: bool = False) -> str:
-        parts = []
+        parts, where = [], ""
         for name in dict.fromkeys(ours):
             column = self.session.quoted(self.tables[table].theirs.get(name, name))
             column = f"CAST({column} AS STRING)" if name == "item" and self._text_ids else column
             parts.append(f"{column} AS {self.session.quoted(name)}")
+            if name == "item" and self._part is not None:
+                number, count = self._part
+                where = f" WHERE {self.session.part(column, count)} = {number}"
         select = "SELECT DISTINCT" if distinct else "SELECT"
-        return f"({select} {', '.join(parts)} FROM {self.session.scan(self.files[table])})"
+        return f"({select} {', '.join(parts)} FROM {self.session.scan(self.files[table])}{where})"
 
     def _number(self, name: str) -> str:
         """SQL for an item column as a number or null."""
@@ -144,7 +154,7 @@ class SqlTables:
             "gold": "g.code" if home == "labels" else "NULL",
             **self._described(covariates, bool(inline)),
         }
-        filled |= self._listed("0")
+        filled |= self._listed("0") | self._met("1", all_rows)
         if home == "labels":
             source += f" LEFT JOIN {self.name('golds')} AS g ON l.gold = g.g_gold"
         return f"SELECT l.item AS item, {_as(filled)} FROM {source}"
@@ -158,6 +168,17 @@ class SqlTables:
         """Whether an item is in the items table, if there is one."""
         return {"listed": sql} if "items" in self.tables else {}
 
+    def _met(self, sql: str, all_rows: bool) -> dict[str, str]:
+        """Whether an item of the gold table is in the labels table: where labels are empty it may be so without any."""
+        return {"met": sql} if all_rows and self.home_of_gold == "gold" else {}
+
+    def is_stray(self, there: str, *, all_rows: bool) -> str:
+        """SQL for an item with gold that no other table has, `there` for one with labels."""
+        if self.home_of_gold == "labels":
+            return "FALSE"
+        others = ["met", *self._listed("")] if self._met("", all_rows) else [*self._listed("")]
+        return " AND ".join([f"NOT ({there})", "gold >= 0", *(f"{name} = 0" for name in others)])
+
     def items(self, words: Sequence[str], covariates: Names, *, all_rows: bool) -> str:
         """A row for each item: words, gold (-1 = none), covariates; `clash` tells which of them contradict."""
         shown = {name: f"coalesce(c.{name}, 0e0)" if all_rows else f"c.{name}" for name in words}
@@ -166,11 +187,13 @@ class SqlTables:
         home = self.home_of_gold
         if home in ("gold", "items"):
             filled = {**nothing, "gold": "g.code", **self._described(covariates, False), **self._listed("0")}
+            filled |= self._met("0", all_rows)
             source = f"{self.view(home, ('item', 'gold'))} AS l JOIN {self.name('golds')} AS g ON l.gold = g.g_gold"
             parts.append(f"SELECT l.item AS item, {_as(filled)} FROM {source}")
         if self.home_of_items == "items":
             columns = ["item", *covariates, *(["weight"] if self.weighted else [])]
             filled = {**nothing, "gold": "NULL", **self._described(covariates, True), **self._listed("1")}
+            filled |= self._met("0", all_rows)
             parts.append(f"SELECT l.item AS item, {_as(filled)} FROM {self.view('items', columns)} AS l")
         values = [*(f"x{j}" for j in range(len(covariates))), *(["w"] if self.weighted else [])]
         clash = " + ".join(
@@ -179,7 +202,7 @@ class SqlTables:
         )
         kept = [f"sum({name}) AS {name}" for name in words]
         kept += ["coalesce(max(gold), -1) AS gold", *(f"max({name}) AS {name}" for name in values)]
-        kept += [f"max({name}) AS {name}" for name in self._listed("")]
+        kept += [f"max({name}) AS {name}" for name in (*self._listed(""), *self._met("", all_rows))]
         return f"SELECT item, {', '.join(kept)}, {clash} AS clash FROM ({' UNION ALL '.join(parts)}) AS r GROUP BY item"
 
 

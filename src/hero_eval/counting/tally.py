@@ -13,7 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hero_eval.model.moments import Moments, add_moments
-from hero_eval.model.patterns import Floats, Ints, Patterns, group_rows, sparse_cells, sum_by, take_rows
+from hero_eval.model.patterns import (
+    Floats,
+    Ints,
+    Patterns,
+    group_rows,
+    numbers_up_to,
+    smallest_whole,
+    sparse_cells,
+    sum_by,
+    take_rows,
+)
+
+_BLOCK = 1 << 18
+"""Rows of which every label gets a number at a time. It bounds memory only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +74,12 @@ class Tally:
 
     def labels_by_answer(self) -> Floats:
         """(J, L) how often each labeler gave each answer."""
-        times = np.repeat(self.items, np.diff(self.ends))
         shape = len(self.labelers), self.n_answers
-        return sum_by(self.cells, times, shape[0] * shape[1]).reshape(shape)
+        out = np.zeros(shape[0] * shape[1])
+        for rows in _blocks(self.n_rows):
+            ends = self.ends[rows.start : rows.stop + 1]
+            out += sum_by(self.cells[ends[0] : ends[-1]], np.repeat(self.items[rows], np.diff(ends)), len(out))
+        return out.reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +104,7 @@ def align(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Alig
     same = bool((values == np.arange(len(values))).all())
     gold = tally.gold if same else np.where(tally.gold >= 0, values[tally.gold], -1)
     if moved.min() >= 0 and (np.diff(moved) > 0).all():  # nobody is left out and the order stays: so do the rows
-        row = np.arange(tally.n_rows)
+        row = numbers_up_to(tally.n_rows)
         cells = tally.cells if moved[-1] == len(moved) - 1 else moved[tally.cells]
         return Aligned(_patterns(cells, tally.ends, row, gold, row, tally, len(labelers), n_answers), row, 0, 0)
     return _align_some(tally, moved, gold, len(labelers), n_answers)
@@ -96,20 +112,15 @@ def align(tally: Tally, labelers: Sequence[str], classes: Sequence[str]) -> Alig
 
 def _align_some(tally: Tally, moved: Ints, gold: Ints, n_labelers: int, n_answers: int) -> Aligned:
     """Where cells change their order, or are left out (-1 in `moved`): rows that are then alike become one."""
-    of_row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-    cells = moved[tally.cells]
-    known = cells >= 0
-    cells, of_row = cells[known], of_row[known]
-    aside = round(float((np.repeat(tally.items, np.diff(tally.ends))[~known]).sum()))
-    order = np.lexsort((cells, of_row))
-    lengths = np.bincount(of_row, minlength=tally.n_rows)
+    cells, lengths = _moved_rows(tally.cells, tally.ends, moved)
+    aside = round(float(tally.items @ (np.diff(tally.ends) - lengths)))
     kept = np.flatnonzero(lengths)
-    ends = np.concatenate([[0], np.cumsum(lengths[kept])])
+    ends = _ends_of(lengths[kept])
     gold = gold[kept]
-    first, group = group_rows(cells[order], ends, gold, n_labelers * n_answers)
-    row = np.full(tally.n_rows, -1, dtype=np.int64)
+    first, group = group_rows(cells, ends, gold, n_labelers * n_answers)
+    row = np.full(tally.n_rows, -1, group.dtype)
     row[kept] = group
-    patterns = _patterns(cells[order], ends, first, gold, row, tally, n_labelers, n_answers)
+    patterns = _patterns(cells, ends, first, gold, row, tally, n_labelers, n_answers)
     return Aligned(patterns, row, aside, round(float(tally.items[row < 0].sum())))
 
 
@@ -120,17 +131,20 @@ def _patterns(
     indptr, chosen = take_rows(cells, ends, first)
     items, weight, square = tally.items, tally.weight, tally.square
     if first is not row:
-        kept = row >= 0
-        items, weight, square = (sum_by(row[kept], of[kept], len(first)) for of in (items, weight, square))
+        kept, unweighted = row >= 0, weight is items and square is items
+        items = sum_by(row[kept], items[kept], len(first))
+        weight, square = (
+            (items, items) if unweighted else (sum_by(row[kept], of[kept], len(first)) for of in (weight, square))
+        )
     scale = items.sum() / weight.sum() if len(items) else 1.0
     if scale != 1.0:
         weight, square = weight * scale, square * scale**2
-    plain = bool(np.array_equal(weight, square))  # nobody weighed anything: one number for all
+    plain = weight is square or bool(np.array_equal(weight, square))  # nobody weighed anything: one number for all
     return Patterns(
         cells=sparse_cells(chosen, indptr, n_labelers * n_answers),
         gold=gold if first is row else gold[first],
         counts=weight,
-        row_of_item=row if first is row else np.arange(len(first)),
+        row_of_item=row if first is row else numbers_up_to(len(first)),
         item_weight=np.broadcast_to(1.0, len(weight)) if plain else square / weight,
         n_labelers=n_labelers,
         n_answers=n_answers,
@@ -148,24 +162,28 @@ def add(tallies: Sequence[Tally]) -> Tally:
     place = {name: position for position, name in enumerate(labelers)}
     spot = {name: position for position, name in enumerate(values)}
     n_answers = len(values) if tallies[0].answers is None else tallies[0].n_answers
-    cells, gold = [], []
+    cells, lengths, gold = [], [], []
     for one in tallies:
         assert one.answers == tallies[0].answers  # scores of all rounds were cut into the same bins
         people = np.array([place[name] for name in one.labelers], dtype=np.int64)
         codes = np.array([*(spot[name] for name in one.values), -1], dtype=np.int64)
-        answers = codes if one.answers is None else np.arange(n_answers)
-        cells.append(people[one.cells // one.n_answers] * n_answers + answers[one.cells % one.n_answers])
+        answers = codes[:-1] if one.answers is None else np.arange(n_answers)
+        moved = (people[:, None] * n_answers + answers).ravel()
+        sorted_cells, n_labels = _moved_rows(one.cells, one.ends, moved)
+        cells.append(sorted_cells)
+        lengths.append(n_labels)
         gold.append(codes[one.gold])
-    lengths = np.concatenate([np.diff(one.ends) for one in tallies])
+    items = np.concatenate([one.items for one in tallies])
+    plain = all(one.weight is one.items and one.square is one.items for one in tallies)  # nobody weighed anything
     together = Tally(
         labelers=labelers,
         values=values,
         cells=np.concatenate(cells),
-        ends=np.concatenate([[0], np.cumsum(lengths)]),
+        ends=_ends_of(np.concatenate(lengths)),
         gold=np.concatenate(gold),
-        items=np.concatenate([one.items for one in tallies]),
-        weight=np.concatenate([one.weight for one in tallies]),
-        square=np.concatenate([one.square for one in tallies]),
+        items=items,
+        weight=items if plain else np.concatenate([one.weight for one in tallies]),
+        square=items if plain else np.concatenate([one.square for one in tallies]),
         n_labels=sum(one.n_labels for one in tallies),
         answers=tallies[0].answers,
     )
@@ -173,18 +191,42 @@ def add(tallies: Sequence[Tally]) -> Tally:
     if len(with_moments) == len(tallies) and len({one.names for one in with_moments}) == 1:
         rows = np.split(np.arange(together.n_rows), np.cumsum([one.n_rows for one in tallies])[:-1])
         together = replace(together, moments=add_moments(with_moments, rows, together.n_rows))
-    return _collapsed(together)
+    return _grouped(together)[0]
 
 
-def _collapsed(tally: Tally) -> Tally:
-    """Rows that are alike made one."""
-    of_row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
-    return _grouped(replace(tally, cells=tally.cells[np.lexsort((tally.cells, of_row))]))[0]
+def _blocks(n_rows: int) -> list[slice]:
+    """Rows, some at a time: a number a label of all of them would fill memory."""
+    return [slice(start, min(start + _BLOCK, n_rows)) for start in range(0, n_rows, _BLOCK)]
+
+
+def _ends_of(lengths: Ints) -> Ints:
+    """Where rows of these lengths begin, and the last one ends."""
+    ends: Ints = np.zeros(len(lengths) + 1, smallest_whole(int(lengths.sum(dtype=np.int64))))
+    np.cumsum(lengths, out=ends[1:])
+    return ends
+
+
+def _moved_rows(cells: Ints, ends: Ints, moved: Ints) -> tuple[Ints, Ints]:
+    """The cells in another numbering, -1 = left out, sorted within their rows; and how many each row has then."""
+    out = np.empty(len(cells), smallest_whole(max(len(cells), int(moved.max(initial=0)))))
+    lengths, n = np.empty(len(ends) - 1, np.int32), 0
+    for rows in _blocks(len(ends) - 1):
+        here = ends[rows.start : rows.stop + 1]
+        found = moved[cells[here[0] : here[-1]]]
+        of_row = np.repeat(np.arange(rows.stop - rows.start), np.diff(here))
+        known = found >= 0
+        found, of_row = found[known], of_row[known]
+        out[n : n + len(found)] = found[np.lexsort((found, of_row))]
+        lengths[rows] = np.bincount(of_row, minlength=rows.stop - rows.start)
+        n += len(found)
+    return out[:n], lengths
 
 
 def _grouped(tally: Tally) -> tuple[Tally, Ints]:
     """The same of rows whose cells are sorted, and (P,) where each row went."""
     first, group = group_rows(tally.cells, tally.ends, tally.gold, len(tally.labelers) * tally.n_answers)
+    if len(first) == tally.n_rows:  # all apart, and in their order
+        return tally, group
     ends, chosen = take_rows(tally.cells, tally.ends, first)
     together = replace(
         tally,

@@ -43,6 +43,8 @@ MATERIAL = 0.5
 MATERIAL_LABELS = 0.8
 """Labels worth less than this share of what independent ones would be worth make an interval an eighth too short."""
 _HARMLESS = 2.0  # the bias is 1 / labels at most, or little more: with so many labels times standard errors it is small
+_BLOCK = 1 << 18
+"""Rows whose squares are added up at a time. It bounds memory only."""
 ROUNDS_THAT_TELL = 3
 """Past rounds with gold from which on the distance between rounds is known, if roughly."""
 
@@ -269,8 +271,11 @@ def rate_errors(fit: Fit) -> Floats:
     """(K,) the standard error of each class's rate, items being independent."""
     variance = np.zeros(len(fit.rates))
     for part in (fit.current, fit.history):
-        if part is not None:
-            variance += (np.column_stack([-part.sum(axis=1), part]) ** 2).sum(axis=0)
+        if part is None:
+            continue
+        for start in range(0, len(part), _BLOCK):  # copies of all rows would fill memory
+            some = part[start : start + _BLOCK]
+            variance += (np.column_stack([-some.sum(axis=1), some]) ** 2).sum(axis=0)
     return np.sqrt(variance)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from hero_eval.counting.count import is_large, tally_of
+from hero_eval.counting.tally import Tally
 from hero_eval.estimation.question import Question
 from hero_eval.findings import Finding, name_some
 from hero_eval.labelers.reliability import ALARM, p_text
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Bools, Floats, Ints, sum_by
 from hero_eval.model.routing import routing_scores, routing_weights
 from hero_eval.round import Round
 
@@ -20,6 +23,8 @@ MOST_COLUMNS = 50
 MOST_ANSWERS = 10
 """Answers that are looked at one by one."""
 _ROUNDING = 1e-9
+_BLOCK = 1 << 18
+"""Rows looked at at a time. It bounds memory only."""
 
 
 def used_probabilities(rounds: Sequence[Round], where: str, *, needed: bool = True) -> list[Finding]:
@@ -102,30 +107,66 @@ def _scores_of(one: Round) -> tuple[tuple[str, ...], Floats, Floats]:
     show."""
     if is_large([one]):
         tally = tally_of(one)
-        row = np.repeat(np.arange(tally.n_rows), np.diff(tally.ends))
         values = tally.values if tally.answers is None else tally.answers[:2]
-        names, looks = _label_columns(row, tally.cells % tally.n_answers, tally.n_rows, values, tally.items)
-        share = np.full(tally.n_rows, one.n_gold / one.n_items)
-        return names, *routing_scores(tally.gold >= 0, share, looks, tally.items)
+        alike, golden, times = _alike(tally)
+        names, looks = _label_columns(alike, values, times)
+        share = np.full(len(times), one.n_gold / one.n_items)
+        return names, *routing_scores(golden, share, looks, times)
     numeric = one.numeric_columns()[:MOST_COLUMNS]
     values = one.answer_values if one.label_score is None else one.answer_values[:2]
-    names, looks = _label_columns(one.label_item, one.label_answer, one.n_items, values, np.ones(one.n_items))
+    n_values = max(len(values), int(one.label_answer.max(initial=0)) + 1)
+    said = _times_given(one.label_item, one.label_answer, one.n_items, n_values)
+    names, looks = _label_columns(said, values, np.ones(one.n_items))
     columns = np.column_stack([*(one.covariate(name) for name in numeric), looks])
     known, given = one.gold >= 0, one.gold_probability()
     expected = np.full(one.n_items, known.mean()) if given is None else given
     return (*numeric, *names), *routing_scores(known, expected, columns)
 
 
-def _label_columns(
-    item: Ints, answer: Ints, n_items: int, values: Sequence[str], times: Floats
-) -> tuple[tuple[str, ...], Floats]:
-    """Names and columns (n, d) of what the labels look like, items counting `times` (n,).
+def _times_given(item: Ints, answer: Ints, n_items: int, n_values: int) -> Ints:
+    """(n, L): how often each item was given each answer."""
+    return np.bincount(item * n_values + answer, minlength=n_items * n_values).reshape(n_items, n_values)
+
+
+def _alike(tally: Tally) -> tuple[Ints, Bools, Floats]:
+    """The items of a tally that were given the same answers equally often, and have gold or not: the answers (n, L),
+    whether they have gold, and how many they are. Some rows at a time, since there may be millions."""
+    n_values = max(tally.n_answers, len(tally.values if tally.answers is None else tally.answers[:2]))
+    found: dict[bytes, float] = {}
+    for start in range(0, tally.n_rows, _BLOCK):
+        ends = tally.ends[start : start + _BLOCK + 1]
+        n_rows = len(ends) - 1
+        answer = tally.cells[ends[0] : ends[-1]] % tally.n_answers
+        looks = np.empty((n_rows, n_values + 1), np.int32)
+        looks[:, :-1] = _times_given(np.repeat(np.arange(n_rows), np.diff(ends)), answer, n_rows, n_values)
+        looks[:, -1] = tally.gold[start : start + n_rows] >= 0
+        same, group = np.unique(_codes(looks), return_inverse=True)
+        first = np.empty(len(same), np.int64)
+        first[group[::-1]] = np.arange(n_rows)[::-1]
+        for look, times in zip(
+            looks[first], sum_by(group, tally.items[start : start + n_rows], len(same)), strict=True
+        ):
+            found[look.tobytes()] = found.get(look.tobytes(), 0.0) + float(times)
+    looks = np.frombuffer(b"".join(sorted(found)), np.int32).reshape(len(found), n_values + 1)
+    return looks[:, :-1].astype(np.int64), looks[:, -1] > 0, np.array([found[look] for look in sorted(found)])
+
+
+def _codes(looks: Ints) -> NDArray[Any]:
+    """A number for each row of small numbers, the same for the same ones; rows as they are where there is none."""
+    sizes = [int(size) + 1 for size in looks.max(axis=0)]
+    if math.prod(sizes) >= 1 << 62:
+        return np.ascontiguousarray(looks).view([("", looks.dtype)] * looks.shape[1]).ravel()
+    return looks @ np.cumprod([1, *sizes[:-1]])
+
+
+def _label_columns(given: Ints, values: Sequence[str], times: Floats) -> tuple[tuple[str, ...], Floats]:
+    """Names and columns (n, d) of what the labels look like, given how often each item was given each answer (n, L),
+    items counting `times` (n,).
 
     Mean place of the answers among the values, share of labels off the commonest answer, how many labels; of three and
     more answers the share of each; then the same of the answers beyond what disagreement tells of them.
     """
-    n_values = max(len(values), int(answer.max(initial=0)) + 1)
-    given = np.bincount(item * n_values + answer, minlength=n_items * n_values).reshape(n_items, n_values)
+    n_items, n_values = given.shape
     labels = given.sum(axis=1)
     place, dispute = given @ np.arange(n_values) / labels, 1.0 - given.max(axis=1) / labels
     several = 2 < len(values) <= MOST_ANSWERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from hero_eval.errors import HeroError, Problem, wrong
@@ -40,7 +41,7 @@ def to_input_table(name: str, frame: Any) -> InputTable:
         kind, table = "duckdb", frame.to_arrow_table()
     else:
         kind, table = _through_narwhals(name, frame)
-    twice = sorted({column for column in table.column_names if table.column_names.count(column) > 1})
+    twice = sorted(column for column, times in Counter(table.column_names).items() if times > 1)
     if twice:
         raise wrong("E117", f"{name} has more than one column called {twice[0]!r}. Rename or drop all but one.")
     return InputTable(name, simplified(name, without_index(table)), kind)
@@ -50,15 +51,14 @@ def simplified(name: str, table: Any) -> Any:
     """The table without types that only store a column in another way, such as views and runs."""
     import pyarrow as pa
 
-    for position, column in enumerate(table.column_names):
+    columns = []
+    for column, given in zip(table.column_names, table.columns, strict=True):
         try:
-            simple = stored_plainly(table[column])
+            columns.append(stored_plainly(given))
         except (pa.ArrowException, NotImplementedError) as error:
-            kind, reason = table[column].type, " ".join(str(error).split())[:120]
+            kind, reason = given.type, " ".join(str(error).split())[:120]
             raise wrong("E117", f"{name} column {column!r} of type {kind} cannot be read: {reason}.") from error
-        if simple is not table[column]:
-            table = table.set_column(position, column, simple)
-    return table
+    return pa.table(columns, names=table.column_names)  # at once: each column by itself would copy the list of all
 
 
 def check_text(what: str, text: str, code: str = "E106") -> None:

@@ -10,11 +10,14 @@ from hero_eval.findings import Finding
 from hero_eval.methods.evidence import CarriedEvidence
 from hero_eval.methods.result import Fit
 from hero_eval.model.history import HistoryFit
-from hero_eval.model.item_posteriors import by_likelihood
-from hero_eval.model.latent import class_log_likelihood
+from hero_eval.model.item_posteriors import ItemPosteriors, by_likelihood
+from hero_eval.model.latent import Latent, classes_of_states
 from hero_eval.model.patterns import Floats, Patterns
 from hero_eval.model.rate_derivatives import rates_gradient, rates_information
 from hero_eval.model.rates import Root, edge_point, relative_likelihood, scores, solve_rates
+
+_BLOCK = 1 << 18
+"""Rows worked on at a time. It bounds memory only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,31 +63,41 @@ class Carried:
         inverse: Floats = np.linalg.inv(information).astype(np.float64)
         return inverse
 
-    def gradient(self, rates: Floats, row_weights: Floats) -> Floats:
-        """d/d(reliability) of sum(row_weights * psi), a free vector."""
-        at = self.learned.information.at
+    def gradient(self, rates: Floats, by_row: Floats, k: int) -> Floats:
+        """d/d(reliability) of sum(by_row * psi_k), a free vector; by_row (P,)."""
+        at, n_scores = self.learned.information.at, self.likelihood.shape[1] - 1
         if self.own:  # what gold says of an item is the same whatever the labelers are like
-            row_weights = np.where((self.patterns.gold >= 0)[:, None], 0.0, row_weights)
+            by_row = np.where(self.patterns.gold >= 0, 0.0, by_row)
+        row_weights = by_row[:, None] if n_scores == 1 else np.outer(by_row, np.eye(n_scores)[k])
         return rates_gradient(self.patterns, self.learned.latent, at, rates, row_weights)
 
     def mean_gradients(self, rates: Floats) -> Floats:
         """d mean psi_k / d(reliability), (p, K-1)."""
-        share = self.patterns.counts / self.patterns.total
         n_scores = self.likelihood.shape[1] - 1
-        return np.stack([self.gradient(rates, np.outer(share, np.eye(n_scores)[k])) for k in range(n_scores)], axis=1)
+        sums = [self.gradient(rates, self.patterns.counts, k) for k in range(n_scores)]
+        return np.stack(sums, axis=1) / self.patterns.total
 
 
 def carry(current: Patterns, learned: HistoryFit) -> Carried:
-    likelihood = relative_likelihood(class_log_likelihood(current, learned.latent))
+    likelihood = _relative(current, learned.latent)
     return Carried(current, learned, likelihood, solve_rates(likelihood, current.counts))
+
+
+def _relative(current: Patterns, latent: Latent) -> Floats:
+    """(P, K) likelihoods of the classes, relative to the largest of each row."""
+    logs = np.log(latent.answers).reshape(-1, latent.n_states)
+    out = np.empty((current.n_rows, latent.n_classes))
+    for rows in current.row_blocks():  # copies of all rows would fill memory
+        out[rows] = relative_likelihood(classes_of_states(current.from_cells_of(rows, logs), latent))
+    return out
 
 
 def carry_own(current: Patterns, learned: HistoryFit) -> Carried:
     """The same where the reliabilities are those of this round, learned from its own gold."""
-    likelihood = relative_likelihood(class_log_likelihood(current, learned.latent))
-    known = current.gold >= 0
-    seen = relative_likelihood(np.log(np.maximum(np.eye(likelihood.shape[1])[current.gold], 1e-300)))
-    likelihood = np.where(known[:, None], seen, likelihood)
+    likelihood = _relative(current, learned.latent)
+    known = np.flatnonzero(current.gold >= 0)
+    seen = np.log(np.maximum(np.eye(likelihood.shape[1])[current.gold[known]], 1e-300))
+    likelihood[known] = relative_likelihood(seen)
     return Carried(current, learned, likelihood, solve_rates(likelihood, current.counts), own=True)
 
 
@@ -100,9 +113,7 @@ def carried_fit(carried: Carried) -> Fit:
     """
     inside = carried.inside
     inverse = carried.inverse_information(inside)
-    psi = carried.psi(inside)
-    psi = psi - carried.patterns.counts @ psi / carried.patterns.total  # nonzero only off an edge
-    current = carried.patterns.to_items(psi @ inverse) / carried.patterns.total
+    current = carried.patterns.to_items(_row_influence(carried, inside, inverse))
     direction = carried.learned.information.solve(carried.mean_gradients(inside)) @ inverse
     learned = carried.learned.information.item_influence(direction)
     return Fit(
@@ -114,8 +125,30 @@ def carried_fit(carried: Carried) -> Fit:
         on_edge=carried.root.on_edge,
         report=carried.learned.report,
         findings=fit_findings(carried),
-        posteriors=by_likelihood(carried.patterns, carried.likelihood, inside, gold_used=carried.own),
+        posteriors=_posteriors(carried, inside),
     )
+
+
+def _posteriors(carried: Carried, inside: Floats) -> ItemPosteriors | None:
+    """What is known of the items; None where they were counted without telling them apart."""
+    if carried.patterns.times is not None:
+        return None
+    return by_likelihood(carried.patterns, carried.likelihood, inside, gold_used=carried.own)
+
+
+def _row_influence(carried: Carried, inside: Floats, inverse: Floats) -> Floats:
+    """(P, K-1): how far an item of weight 1 in each row moves the rates."""
+    counts, total = carried.patterns.counts, carried.patterns.total
+    out = np.empty((len(counts), len(inside) - 1))
+    mean = np.zeros(len(inside) - 1)
+    for start in range(0, len(counts), _BLOCK):  # copies of all rows would fill memory
+        rows = slice(start, start + _BLOCK)
+        out[rows] = psi = scores(carried.likelihood[rows], inside)
+        mean += counts[rows] @ psi / total
+    for start in range(0, len(counts), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        out[rows] = (out[rows] - mean) @ inverse / total  # the mean is nonzero only off an edge
+    return out
 
 
 def tilt_gradient(carried: Carried, row_along: Floats, pilot: Floats, pilot_inverse: Floats, bend: Floats) -> Floats:
@@ -124,7 +157,7 @@ def tilt_gradient(carried: Carried, row_along: Floats, pilot: Floats, pilot_inve
     row_along (P,): the share that each row has in how far the covariates lie along the tilt.
     """
     n_scores = carried.likelihood.shape[1] - 1
-    directly = [carried.gradient(pilot, np.outer(row_along, np.eye(n_scores)[k])) for k in range(n_scores)]
+    directly = [carried.gradient(pilot, row_along, k) for k in range(n_scores)]
     out: Floats = np.stack(directly, axis=1) + carried.mean_gradients(pilot) @ pilot_inverse @ bend.T
     return out
 

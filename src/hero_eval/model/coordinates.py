@@ -116,6 +116,10 @@ def along_logits(patterns: Patterns, at: Coordinates, on_answers: Floats) -> Flo
 
 def to_logits(patterns: Patterns, at: Coordinates, row_values: Floats) -> Floats:
     """(J*(L-1), S): the other way, for (P, S) values of rows and states."""
-    by_cell = patterns.to_cells(row_values)
+    return logits_of_cells(at, patterns.to_cells(row_values))
+
+
+def logits_of_cells(at: Coordinates, by_cell: Floats) -> Floats:
+    """(J*(L-1), S): the same of values that were summed over each cell's rows, (J, L, S)."""
     out: Floats = np.einsum("jlcs,jls->jcs", at.answer_slopes, by_cell)
     return out.reshape(-1, by_cell.shape[2])

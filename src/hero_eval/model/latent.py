@@ -62,7 +62,11 @@ def answer_log_likelihood(patterns: Patterns, answers: Floats) -> Floats:
 
 def class_log_likelihood(patterns: Patterns, latent: Latent) -> Floats:
     """log P(row's answers | class), (P, K): the states of a class mixed by their shares."""
-    by_state = answer_log_likelihood(patterns, latent.answers)
+    return classes_of_states(answer_log_likelihood(patterns, latent.answers), latent)
+
+
+def classes_of_states(by_state: Floats, latent: Latent) -> Floats:
+    """log P(row's answers | class), (P, K), from those of the states (P, S)."""
     if latent.n_states == latent.n_classes:
         return by_state[:, np.argsort(latent.state_class)]
     by_state = by_state + np.log(latent.within_class())

@@ -6,6 +6,7 @@ Shapes: n items, P patterns, J labelers, L answers; a *cell* is one (labeler, an
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,6 +68,8 @@ class Patterns:
         """(P,) how many items each row has."""
         if self.row_items is not None:
             return self.row_items
+        if self._items_are_rows:
+            return np.ones(self.n_rows)
         return np.bincount(self.row_of_item, minlength=self.n_rows).astype(float)
 
     @property
@@ -111,11 +114,19 @@ class Patterns:
         return forward, forward.T.tocsr()
 
     @property
-    def _is_vast(self) -> bool:
+    def is_vast(self) -> bool:
+        """Whether full copies of what the rows have are to be avoided; then they are not small."""
         return len(self.cells.indices) > _MANY_ENTRIES
+
+    @cached_property
+    def _items_are_rows(self) -> bool:
+        """Whether each of very many rows is one entry of `row_of_item`, in the same order."""
+        return self.is_vast and is_range(self.row_of_item, self.n_rows)
 
     def row_blocks(self) -> list[slice]:
         """The rows, cut so that no block has many more labels than a product should hold copies of."""
+        if not self.is_vast:
+            return [slice(0, self.n_rows)] if self.n_rows else []
         ends = self.cells.indptr
         cuts = np.searchsorted(ends, np.arange(0, len(self.cells.indices), _MANY_ENTRIES), side="right") - 1
         bounds = np.unique([0, *cuts, self.n_rows])
@@ -123,10 +134,10 @@ class Patterns:
 
     def from_cells(self, cell_values: Floats) -> Floats:
         """(J*L, m) values of cells summed over each row's labels: (P, m)."""
-        if self._is_vast and not self.is_small:
+        if self.is_vast:
             vast: Floats = np.empty((self.n_rows, cell_values.shape[1]))
             for rows in self.row_blocks():
-                vast[rows] = self.cells[rows] @ cell_values
+                vast[rows] = self.from_cells_of(rows, cell_values)
             return vast
         forward, back = self._both_ways
         if self.is_filled:  # column-major, so that what follows runs along the rows
@@ -135,13 +146,27 @@ class Patterns:
         out: Floats = forward @ cell_values
         return np.asfortranarray(out) if self.is_small else out
 
+    def from_cells_of(self, rows: slice, cell_values: Floats) -> Floats:
+        """The same of one of the row blocks, which are all rows unless these are very many."""
+        if not self.is_vast:
+            return self.from_cells(cell_values)
+        out: Floats = self.cells[rows] @ cell_values
+        return out
+
     def to_cells(self, row_values: Floats) -> Floats:
         """(P, m) values of rows summed over each cell's rows: (J, L, m)."""
         out: Floats
-        if self._is_vast and not self.is_small:
+        if self.is_vast:
             out = np.sum([self.cells[rows].T @ row_values[rows] for rows in self.row_blocks()], axis=0)
         else:
             out = self._both_ways[1] @ row_values
+        return out.reshape(self.n_labelers, self.n_answers, -1)
+
+    def to_cells_of(self, rows: slice, row_values: Floats) -> Floats:
+        """What the values of one of the row blocks add to that."""
+        if not self.is_vast:
+            return self.to_cells(row_values)
+        out: Floats = self.cells[rows].T @ row_values
         return out.reshape(self.n_labelers, self.n_answers, -1)
 
     @cached_property
@@ -160,7 +185,7 @@ class Patterns:
     def row_squares(self) -> Floats:
         """(P,) the sum of each row's squared item weights."""
         squares = self.item_weight**2 if self.times is None else self.item_weight**2 * self.times
-        return sum_by(self.row_of_item, squares, self.n_rows)
+        return squares if self._items_are_rows else sum_by(self.row_of_item, squares, self.n_rows)
 
     def item_sums(self, values: Floats) -> Floats:
         """Sum of (n, d) or (n,) item values within each row, each item taken with its weight."""
@@ -176,8 +201,17 @@ class Patterns:
 
         An entry that stands for several items gets the root of the sum of their squares.
         """
-        taken: Floats = row_values[self.row_of_item]
-        weight = self.item_weight if self.times is None else self.item_weight * np.sqrt(self.times)
+        if not self._items_are_rows:
+            return self._weighted(row_values[self.row_of_item], slice(None))
+        out = np.empty_like(row_values)
+        for start in range(0, self.n_rows, _KEY_BLOCK):
+            some = slice(start, start + _KEY_BLOCK)
+            out[some] = self._weighted(row_values[some], some)
+        return out
+
+    def _weighted(self, taken: Floats, some: slice) -> Floats:
+        weight = self.item_weight[some]
+        weight = weight if self.times is None else weight * np.sqrt(self.times[some])
         return taken * (weight if taken.ndim == 1 else weight[:, None])
 
     def reweighted(self, item_weight: Floats) -> Patterns:
@@ -189,9 +223,44 @@ class Patterns:
 
 def sparse_cells(cells: Ints, ends: Ints, n_cells: int) -> Any:
     """Rows of cells (from ends[r] to ends[r+1]) as a sparse matrix of ones, in as few bytes as they take."""
-    small = np.int32 if max(len(cells), n_cells) < 1 << 31 else np.int64
-    parts = np.ones(len(cells), np.int8), cells.astype(small, copy=False), ends.astype(small, copy=False)
+    small = smallest_whole(max(len(cells), n_cells))
+    parts = _ones(len(cells)), cells.astype(small, copy=False), ends.astype(small, copy=False)
     return sparse.csr_array(parts, shape=(len(ends) - 1, n_cells))
+
+
+def smallest_whole(largest: int) -> type[np.int32] | type[np.int64]:
+    """Of the types that a sparse matrix may have its numbers in, the one that holds whole numbers up to this one."""
+    return np.int32 if largest < 1 << 31 else np.int64
+
+
+_SHARED: list[weakref.ref[NDArray[np.int8]]] = []
+
+
+def _ones(size: int) -> NDArray[np.int8]:
+    """Ones, which nobody changes: very many of them are shared by the matrices that need about as many."""
+    if size <= _MANY_ENTRIES:
+        return np.ones(size, np.int8)
+    shared = _SHARED[0]() if _SHARED else None
+    if shared is None or not size <= len(shared) <= 4 * size:
+        shared = np.ones(size, np.int8)
+        shared.flags.writeable = False
+        _SHARED[:] = [weakref.ref(shared)]
+    return shared[:size]
+
+
+def is_range(numbers: Ints, size: int) -> bool:
+    """Whether these are the numbers from 0 to size - 1 in their order; a block at a time, since they may be many."""
+    if len(numbers) != size:
+        return False
+    return all(
+        np.array_equal(numbers[start : start + _KEY_BLOCK], np.arange(start, min(start + _KEY_BLOCK, size)))
+        for start in range(0, size, _KEY_BLOCK)
+    )
+
+
+def numbers_up_to(size: int) -> Ints:
+    """The numbers from 0 to size - 1, very many of them in half the bytes."""
+    return np.arange(size, dtype=np.int64 if size <= _KEY_BLOCK else smallest_whole(size))
 
 
 def sum_by(index: Ints, values: Floats, size: int) -> Floats:
@@ -234,16 +303,17 @@ def count_rows(
 ) -> Patterns:
     """`count_patterns` for labels that are cells already; an item's are those from ends[i] to ends[i+1]."""
     n_items = len(ends) - 1
-    item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
+    item_gold = np.full(n_items, -1, dtype=np.int64) if gold is None else gold
     item_weight = np.ones(n_items)
     if weight is not None and n_items:  # a part may hold no item of a labeler whom history knows
         item_weight = np.asarray(weight, dtype=float) / np.mean(weight)
     first, row_of_item = group_rows(cell, ends, item_gold, n_labelers * n_answers)
     indptr, chosen = take_rows(cell, ends, first)
+    all_apart = len(first) == n_items
     return Patterns(
         cells=sparse_cells(chosen, indptr, n_labelers * n_answers),
-        gold=item_gold[first],
-        counts=sum_by(row_of_item, item_weight, len(first)),
+        gold=item_gold if all_apart else item_gold[first],
+        counts=item_weight if all_apart else sum_by(row_of_item, item_weight, len(first)),
         row_of_item=row_of_item,
         item_weight=item_weight,
         n_labelers=n_labelers,
@@ -253,7 +323,7 @@ def count_rows(
 
 def take_rows(cells: Ints, ends: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """The cells of some rows, in their order: where each begins, and the cells."""
-    if len(rows) == len(ends) - 1 and (np.diff(rows) > 0).all():
+    if is_range(rows, len(ends) - 1):
         return ends, cells
     lengths = np.diff(ends)[rows]
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -267,28 +337,59 @@ def take_rows(cells: Ints, ends: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 def group_rows(cells: Ints, ends: Ints, gold: Ints, n_cells: int) -> tuple[Ints, Ints]:
     """Of rows of cells (from ends[r] to ends[r+1], none empty) that are alike with their gold: the first of each group,
-    and each row's group."""
-    if len(ends) < 2:
+    and each row's group; groups in the order of appearance."""
+    n_rows = len(ends) - 1
+    if n_rows < 1:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    return _group(_pattern_keys(cells, ends[:-1], gold, n_cells))
+    met = _met_again(next(_pattern_keys(cells, ends, gold, n_cells)))
+    if met is None:  # half a key tells all apart: nothing to group
+        apart = numbers_up_to(n_rows)
+        return apart, apart
+    if 2 * len(met) > n_rows:
+        return _group(_pattern_keys(cells, ends, gold, n_cells))
+    within, chosen = take_rows(cells, ends, met)
+    first, group = _group(_pattern_keys(chosen, within, gold[met], n_cells))
+    leads = np.ones(n_rows, dtype=bool)
+    leads[met] = False
+    leads[met[first]] = True
+    number = np.cumsum(leads, dtype=numbers_up_to(n_rows).dtype) - 1
+    number[met] = number[met[first]][group]
+    return np.flatnonzero(leads), number
+
+
+def _met_again(key: NDArray[np.uint64]) -> Ints | None:
+    """The rows whose key some other row has as well; None if there are none."""
+    in_order = np.sort(key)
+    again = in_order[1:][in_order[1:] == in_order[:-1]]
+    del in_order
+    if not len(again):
+        return None
+    again = np.unique(again)
+    found = []
+    for start in range(0, len(key), _KEY_BLOCK):
+        some = key[start : start + _KEY_BLOCK]
+        place = np.minimum(np.searchsorted(again, some), len(again) - 1)
+        found.append(start + np.flatnonzero(again[place] == some))
+    return np.concatenate(found)
 
 
 def row_keys(patterns: Patterns) -> NDArray[np.uint64]:
     """(P,) a number for each row, by its answers and gold alone."""
     size = int(patterns.cells.shape[1])
-    return next(_pattern_keys(patterns.cells.indices, patterns.cells.indptr[:-1], patterns.gold, size))
+    return next(_pattern_keys(patterns.cells.indices, patterns.cells.indptr, patterns.gold, size))
 
 
-def _pattern_keys(cell: Ints, starts: Ints, gold: Ints, n_cells: int) -> Iterator[NDArray[np.uint64]]:
+def _pattern_keys(cell: Ints, ends: Ints, gold: Ints, n_cells: int) -> Iterator[NDArray[np.uint64]]:
     """Two random 64-bit numbers a cell, summed over an item's labels (wrapping), and its gold's added."""
     n_gold = int(gold.max(initial=-1)) + 2
     numbers = np.random.default_rng(_KEY_SEED).integers(0, 2**64, size=(2, n_cells + n_gold), dtype=np.uint64)
     for of in numbers:
-        key = of[n_cells + 1 + gold]
-        for begin in range(0, len(starts), _KEY_BLOCK):  # a block at a time: a number a label would fill memory
-            here = starts[begin : begin + _KEY_BLOCK]
-            stop = starts[begin + _KEY_BLOCK] if begin + _KEY_BLOCK < len(starts) else len(cell)
-            key[begin : begin + _KEY_BLOCK] += np.add.reduceat(of[cell[here[0] : stop]], here - here[0])
+        key = np.empty(len(ends) - 1, np.uint64)
+        for begin in range(0, len(key), _KEY_BLOCK):  # a block at a time: a number a label would fill memory
+            here = ends[begin : begin + _KEY_BLOCK + 1]
+            known = gold[begin : begin + _KEY_BLOCK].astype(np.intp)
+            sums = np.add.reduceat(of[cell[here[0] : here[-1]]], here[:-1] - here[0])
+            np.add(sums, of[n_cells + 1 + known], out=key[begin : begin + _KEY_BLOCK])
         yield key
 
 
@@ -296,10 +397,8 @@ def _group(keys: Iterator[NDArray[np.uint64]]) -> tuple[Ints, Ints]:
     """Of equal keys: the first item of each group, and each item's group; groups in the order of appearance."""
     first_key = next(keys)
     n_items = len(first_key)
-    in_order = np.sort(first_key)
-    if (in_order[1:] != in_order[:-1]).all():  # half a key tells all apart: nothing to group
-        return np.arange(n_items), np.arange(n_items)
     order = np.argsort(first_key)
+    in_order = first_key[order]
     changed = np.ones(n_items, dtype=bool)
     changed[1:] = in_order[1:] != in_order[:-1]
     second_key = next(keys)

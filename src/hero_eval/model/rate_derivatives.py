@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hero_eval.model.coordinates import Coordinates, to_logits
-from hero_eval.model.latent import Latent, answer_log_likelihood
+from hero_eval.model.coordinates import Coordinates, logits_of_cells
+from hero_eval.model.latent import Latent
 from hero_eval.model.patterns import Floats, Patterns, sum_by
 from hero_eval.model.rates import scores
+
+_BLOCK = 1 << 18
+"""Rows whose scores are added up at a time. It bounds memory only; last digits differ (reasoned)."""
 
 
 def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: Floats, row_weights: Floats) -> Floats:
@@ -20,20 +23,23 @@ def rates_gradient(patterns: Patterns, latent: Latent, at: Coordinates, rates: F
 
     `patterns` are the current round's, on the labelers of `latent`; row_weights (P, K-1).
     """
-    pull = _state_pull(patterns, latent, rates, row_weights)
-    answers = to_logits(patterns, at, pull)
+    by_cell, per_state = np.zeros(latent.answers.shape), np.zeros(latent.n_states)
+    for rows in patterns.row_blocks():  # rows may be millions
+        pull = _state_pull(patterns, latent, rates, rows, row_weights[rows])
+        by_cell += patterns.to_cells_of(rows, pull)
+        per_state += pull.sum(axis=0)
+    answers = logits_of_cells(at, by_cell)
     share = latent.within_class()
-    per_state = pull.sum(axis=0)
     per_class = sum_by(latent.state_class, per_state, latent.n_classes)[latent.state_class]
     # a state's share of its class, log-differentiated in the log weights: own minus the class's shares
     on_log_weights = per_state - share * per_class
     return at.pack(at.weight_slopes.T @ on_log_weights, answers)
 
 
-def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: Floats) -> Floats:
-    """(P, S): the derivative of the weighted sum of psi in each state's log-likelihood."""
+def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, rows: slice, row_weights: Floats) -> Floats:
+    """(n, S): the derivative of the weighted sum of psi in each state's log-likelihood, for some rows."""
     of_class = latent.state_class
-    ratio = answer_log_likelihood(patterns, latent.answers)  # all in place: rows may be millions
+    ratio = patterns.from_cells_of(rows, np.log(latent.answers).reshape(-1, latent.n_states))
     ratio += np.log(latent.within_class())
     ratio -= ratio.max(axis=1, keepdims=True)
     np.exp(ratio, out=ratio)
@@ -48,6 +54,9 @@ def _state_pull(patterns: Patterns, latent: Latent, rates: Floats, row_weights: 
 
 def rates_information(likelihood: Floats, counts: Floats, rates: Floats) -> Floats:
     """I = mean psi psi' (K-1, K-1) of the current round."""
-    psi = scores(likelihood, rates)
-    out: Floats = (psi * counts[:, None]).T @ psi / counts.sum()
+    out: Floats = np.zeros((len(rates) - 1,) * 2)
+    for start in range(0, len(counts), _BLOCK):  # copies of all rows would fill memory
+        psi = scores(likelihood[start : start + _BLOCK], rates)
+        out += (psi * counts[start : start + _BLOCK, None]).T @ psi
+    out /= counts.sum()
     return out

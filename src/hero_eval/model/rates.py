@@ -15,6 +15,8 @@ from hero_eval.model.patterns import Bools, Floats, dot
 
 _TINY = 1e-150
 """A likelihood relative to the largest: its square is still a number. Doubled, nothing changes (reasoned)."""
+_BLOCK = 1 << 18
+"""Rows whose scores are added up at a time. It bounds memory only; last digits differ (reasoned)."""
 _MAX_STEPS = 200
 """Of Newton's method on a concave function, which needs far fewer. Doubled, nothing changes (reasoned)."""
 _NO_ITEM = 1e-3
@@ -64,13 +66,17 @@ def solve_rates(likelihood: Floats, counts: Floats, tilt: Floats | None = None) 
 def solve_binary(likelihood: Floats, counts: Floats, tilt: float = 0.0) -> Root:
     """Root of the decreasing score in mu: Newton inside a shrinking bracket; no root inside means the edge."""
     no, yes = likelihood.T
-    gap = yes - no
-    share = counts / counts.sum()
+    total = counts.sum()
 
     def score(mu: float) -> tuple[float, float]:
-        psi = gap / ((1.0 - mu) * no + mu * yes)
-        part = share * psi
-        return float(np.add.reduce(part)) - tilt, -dot(part, psi)
+        value = slope = 0.0
+        for start in range(0, len(no), _BLOCK):  # copies of all rows would fill memory
+            here = slice(start, start + _BLOCK)
+            psi = (yes[here] - no[here]) / ((1.0 - mu) * no[here] + mu * yes[here])
+            part = counts[here] / total * psi
+            value += float(np.add.reduce(part))
+            slope -= dot(part, psi)
+        return value - tilt, slope
 
     low, high = 0.0, 1.0
     at_zero, at_one = score(low)[0], score(high)[0]

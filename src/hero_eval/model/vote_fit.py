@@ -22,18 +22,15 @@ from itertools import product
 
 import numpy as np
 
-from hero_eval.model.latent import log_softmax
-from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.patterns import Floats
+from hero_eval.model.vote_columns import SiteColumns, weigh_points
 from hero_eval.model.vote_model import (
     SiteSlopes,
     TieModel,
     VoteParameters,
     VoteSites,
-    confusions,
     log_likelihood,
     site_slopes,
-    site_states,
-    state_slopes,
 )
 
 MEAN_SPREAD = 1.5
@@ -160,9 +157,11 @@ def _maximum(
     progress: Callable[[int, float], None] | None,
     tolerance: float,
 ) -> tuple[VoteParameters, int, float]:
-    """Fisher scoring with halved steps where a whole one does not climb."""
+    """Fisher scoring with halved steps where a whole one does not climb. Where the maximum is but a start, it is left
+    as soon as steps grow: with few votes a labeler it lies far off, and the way there is long."""
     value, change = _objective(ties, sites, at, priors), np.inf
     for step in range(1, _MOST_STEPS + 1):
+        last = change
         whole = _step(ties, sites, at, priors)
         size = 1.0
         while size > 1e-6:
@@ -176,7 +175,7 @@ def _maximum(
         at, value = tried, found
         if progress is not None:
             progress(step, change)
-        if change < tolerance or size <= 1e-6:
+        if change < tolerance or size <= 1e-6 or (tolerance == _START_TOLERANCE and change > last):
             break
     return at, step, change
 
@@ -282,8 +281,10 @@ def _step(ties: TieModel, sites: VoteSites, at: VoteParameters, priors: VotePrio
     known = information(ties, sites, priors, sums)
     shared, own = _gradient(ties, sites, at, priors, sums)
     back, schur = eliminated(known)
-    step = np.linalg.solve(schur, shared - np.einsum("gjp,jp->g", back, own))
-    answers = np.linalg.solve(known.labelers, (own - np.einsum("gjp,g->jp", known.cross, step))[:, :, None])[:, :, 0]
+    n_g = len(shared)
+    step = np.linalg.solve(schur, shared - back.reshape(n_g, -1) @ own.ravel()).astype(np.float64)
+    left = own - (step @ known.cross.reshape(n_g, -1)).reshape(own.shape)
+    answers = np.linalg.solve(known.labelers, left[:, :, None])[:, :, 0].astype(np.float64)
     n_m, n_d = sites.n_models, sites.n_covariates
     tau = float(step[n_m + n_d]) if ties.has_ties else 0.0
     return VoteParameters(step[:n_m], step[n_m : n_m + n_d], tau, step[-len(ties.mean) :], answers)
@@ -293,8 +294,10 @@ def eliminated(known: VoteInformation) -> tuple[Floats, Floats]:
     """(G, J, P): cross times the inverse of each labeler's block; and (G, G): the shared block less what goes through
     the labelers."""
     inverse = np.linalg.inv(known.labelers) if len(known.labelers) else known.labelers
-    back = np.einsum("gjp,jpq->gjq", known.cross, inverse)
-    n_g = len(known.shared)
+    n_g, n_p = len(known.shared), known.cross.shape[2]
+    back = np.zeros_like(known.cross)
+    for p, q in product(range(n_p), repeat=2):
+        back[:, :, q] += known.cross[:, :, p] * inverse[:, p, q]
     through = back.reshape(n_g, -1) @ known.cross.reshape(n_g, -1).T
     return back, known.shared - through
 
@@ -379,7 +382,7 @@ def _integrated_step(
     step = np.linalg.solve(schur, shared).astype(np.float64)
     n_m, n_d, n_p = sites.n_models, sites.n_covariates, len(ties.mean)
     tau = float(step[n_m + n_d]) if ties.has_ties else 0.0
-    answers = -np.einsum("gjp,g->jp", back, step)
+    answers = -(step @ back.reshape(len(step), -1)).reshape(at.answers.shape)
     used = step if sites.n_labelers else step[:-n_p]
     whole = VoteParameters(step[:n_m], step[n_m : n_m + n_d], tau, step[-n_p:], answers)
     moved = at.moved(whole, pace.of(used))
@@ -405,17 +408,8 @@ def _integrated(
     places = at.answers + np.einsum("jpq,nq->njp", np.linalg.cholesky(covariance), nodes.x)
     apart = places - at.mean
     logs = nodes.logs[:, None] - 0.5 * ((apart / priors.spread) ** 2).sum(axis=2)
-    parts = [_SiteColumns.of(ties, part, at) for part in sites.parts()]
-    for place, of_node in zip(places, logs, strict=True):
-        every = _answers_at(ties, place)
-        for part in parts:
-            of_node[part.here] += part.log_likelihoods(every)
-    weights = np.exp(log_softmax(logs, axis=0))  # (Q, J)
-    told = [np.zeros_like(part.states) for part in parts]
-    for place, weight in zip(places, weights, strict=True):
-        every, of_labelers = _answers_at(ties, place), np.append(1.0 / len(places), weight)
-        for part, so_far in zip(parts, told, strict=True):
-            so_far += part.told(every, of_labelers)
+    parts = [SiteColumns.of(ties, part, at) for part in sites.parts()]
+    weights, told = weigh_points(ties, parts, places, logs)
     linear, tie = np.zeros(sites.n_models + sites.n_covariates), -at.tau / priors.tau**2
     for part, found in zip(parts, told, strict=True):
         linear += part.sites.by_linear((part.by_delta * found).sum(axis=0))
@@ -424,60 +418,6 @@ def _integrated(
     mean = np.einsum("qj,qjp->p", weights, apart) / priors.spread**2 - (at.mean - ties.mean) / MEAN_SPREAD**2
     shared = np.concatenate([linear, [tie] if ties.has_ties else [], mean])
     return shared, np.einsum("qj,qjp->p", weights, apart**2)
-
-
-def _answers_at(ties: TieModel, place: Floats) -> Floats:
-    """(K, L, 1 + J): how each labeler answers, and before them one who says what the state is."""
-    every = np.concatenate([np.eye(ties.n_states)[None], confusions(ties, place)])
-    return np.ascontiguousarray(every.transpose(1, 2, 0))
-
-
-@dataclass(frozen=True, eq=False)
-class _SiteColumns:
-    """Some sites with their states, and what moves these, as columns: all are gone through at every point at which
-    labelers are summed. who (S,): 1 + labeler; states, by_delta, by_tau (K, S); counts (L, S)."""
-
-    sites: VoteSites
-    who: Ints
-    states: Floats
-    by_delta: Floats
-    by_tau: Floats
-    counts: Floats
-
-    @classmethod
-    def of(cls, ties: TieModel, sites: VoteSites, at: VoteParameters) -> _SiteColumns:
-        states = site_states(ties, sites, at)
-        by_delta = state_slopes(sites, states, ties.slope)
-        by_tau = state_slopes(sites, states, ties.tie) if ties.has_ties else np.zeros((1, ties.n_states))
-        return cls(sites, sites.labeler + 1, *map(_columns, (states, by_delta, by_tau, sites.counts)))
-
-    @property
-    def here(self) -> slice:
-        """The labelers who have a site here."""
-        return slice(self.sites.among.start, self.sites.among.stop)
-
-    def log_likelihoods(self, every: Floats) -> Floats:
-        """Of the votes of each labeler who is here."""
-        own = np.take(every, self.who, axis=2)
-        return self.sites.by_labeler((self.counts * np.log(self._shares(own))).sum(axis=0))
-
-    def told(self, every: Floats, weights: Floats) -> Floats:
-        """(K, S): what the votes say of each state, times the weights (1 + J,) of those who gave them."""
-        own = np.take(every, self.who, axis=2)
-        ratio = self.counts * weights[self.who] / self._shares(own)
-        out: Floats = (own * ratio).sum(axis=1)
-        return out
-
-    def _shares(self, own: Floats) -> Floats:
-        """(L, S): the probability of each answer, from own (K, L, S): how the site's labeler answers."""
-        out: Floats = self.states[0] * own[0]
-        for state, of_state in zip(self.states[1:], own[1:], strict=True):
-            out += state * of_state
-        return np.maximum(out, 1e-300, out=out)
-
-
-def _columns(rows: Floats) -> Floats:
-    return np.ascontiguousarray(rows.T)
 
 
 def _learned_spread(strengths: Floats, schur: Floats) -> float:

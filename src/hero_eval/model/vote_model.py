@@ -146,14 +146,14 @@ class VoteSites:
 
     def by_linear_and_labeler(self, values: Floats) -> Floats:
         """(M + d, labelers `among`): as `by_linear`, of each labeler's sites by themselves."""
-        n, n_j, who = self.n_models + 1, len(self.among) + 1, self._place_among
+        n, n_j, who = self.n_models + 1, len(self.among) + 1, self.place_among
         won, lost = (np.bincount((of + 1) * n_j + who, values, n * n_j) for of in (self.first, self.second))
         of_pairs = [np.bincount(who, values * column, n_j)[None, :] for column in self._of_pairs.T]
         return np.concatenate([(won - lost).reshape(n, n_j)[1:], *of_pairs])[:, 1:]
 
     def by_labeler(self, values: Floats) -> Floats:
         """(labelers `among`,): the sum over each labeler's sites of values (S,)."""
-        found = np.bincount(self._place_among, values, len(self.among) + 1)[1:]
+        found = np.bincount(self.place_among, values, len(self.among) + 1)[1:]
         return found.astype(np.float64)  # without a site they are whole numbers
 
     @cached_property
@@ -164,7 +164,7 @@ class VoteSites:
         return range(int(seen.min()), int(seen.max()) + 1) if len(seen) else range(0)
 
     @cached_property
-    def _place_among(self) -> Ints:
+    def place_among(self) -> Ints:
         """(S,): 1 + the place among these, 0 for no labeler."""
         return np.maximum(self.labeler - self.among.start + 1, 0)
 
@@ -233,29 +233,36 @@ def state_slopes(sites: VoteSites, states: Floats, by: Floats) -> Floats:
     return np.where(sites.is_paired[:, None], states * (by - (states @ by)[:, None]), 0.0)
 
 
+def _answers_among(ties: TieModel, sites: VoteSites, at: VoteParameters) -> Floats:
+    """(1 + labelers `among`, K, L): how they answer, and before them the state itself, which a site without a labeler
+    shows. Of many thousands of labelers a part of the sites has a few."""
+    here = at.answers[sites.among.start : sites.among.stop]
+    return np.concatenate([np.eye(ties.n_states)[None], confusions(ties, here)])
+
+
 def site_slopes(ties: TieModel, sites: VoteSites, at: VoteParameters) -> SiteSlopes:
     pi = site_states(ties, sites, at)
-    every = np.concatenate([confusions(ties, at.answers), np.eye(ties.n_states)[None]])
-    answers = every[sites.labeler]  # NO_LABELER is the last: the state itself
+    every, who = _answers_among(ties, sites, at), sites.place_among
+    answers = every[who]
     share = np.maximum(np.einsum("sk,skl->sl", pi, answers), 1e-300)
 
     def through_state(by: Floats) -> Floats:
         out: Floats = np.einsum("sk,skl->sl", state_slopes(sites, pi, by), answers) / share
         return out
 
-    center = np.einsum("jkl,klp->jkp", every[:-1], ties.answers)
-    slopes = every[:-1, :, :, None] * (ties.answers[None] - center[:, :, None, :])
-    padded = np.concatenate([slopes, np.zeros((1, *slopes.shape[1:]))])
-    by_answers = np.einsum("sk,sklp->slp", pi, padded[sites.labeler]) / share[:, :, None]
+    center = np.einsum("jkl,klp->jkp", every[1:], ties.answers)
+    slopes = every[1:, :, :, None] * (ties.answers[None] - center[:, :, None, :])
+    padded = np.concatenate([np.zeros((1, *slopes.shape[1:])), slopes])
+    by_answers = np.einsum("sk,sklp->slp", pi, padded[who]) / share[:, :, None]
     by_tau = through_state(ties.tie) if ties.has_ties else np.zeros_like(share)
     return SiteSlopes(share, through_state(ties.slope), by_tau, by_answers)
 
 
 def log_likelihood(ties: TieModel, sites: VoteSites, at: VoteParameters) -> float:
-    every = np.concatenate([confusions(ties, at.answers), np.eye(ties.n_states)[None]])
     out = 0.0
     for part in sites.parts():
-        share = np.einsum("sk,skl->sl", site_states(ties, part, at), every[part.labeler])
+        every = _answers_among(ties, part, at)
+        share = np.einsum("sk,skl->sl", site_states(ties, part, at), every[part.place_among])
         used = part.counts > 0
         out += float(part.counts[used] @ np.log(np.maximum(share[used], 1e-300)))
     return out
