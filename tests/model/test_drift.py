@@ -16,6 +16,7 @@ from scipy import integrate, optimize, stats
 import hero_eval as hero
 from hero_eval.estimation.curves import drifting
 from hero_eval.model.hero3 import drift_split
+from hero_eval.model.hero3.current_rates import FittedRound
 from hero_eval.model.hero3.drift import (
     DRIFT_DF,
     SIZE_SCALE,
@@ -218,6 +219,20 @@ def test_the_curve_is_the_posterior_by_quadrature(center: float) -> None:
     for p in (0.025, 0.5, 0.975):
         place = np.interp(p, chance / chance[-1], at)
         assert curve.quantile(p) == pytest.approx(1.0 / (1.0 + np.exp(-place)), abs=2e-3)
+
+
+def test_past_gold_of_one_class_still_tells_what_rates_are_like() -> None:
+    """Where past gold is all of one class, rates unlike any before would be as probable as others, and intervals longer
+    than with a gold of the other class among them."""
+    past, current, _ = judged(np.random.default_rng(4), 2, drift=0.3)
+    shown = {"classes": ["0", "1"]}
+    good = [round_of(labels_of(one), np.where(one.gold >= 0, 1, -1), options=shown) for one in past]
+    fitted = FittedRound(levels_of(good, current), over_both=False)
+    assert fitted.unseen is not None
+    n_gold = sum(one.n_gold for one in good)
+    assert n_gold > 20
+    assert fitted.past_rates == pytest.approx([0.5 / (n_gold + 1), (n_gold + 0.5) / (n_gold + 1)])
+    assert replace(fitted, alone=False).past_rates is None  # the sides of a difference are not of one kind with history
 
 
 def coverage(n_past: int, drift: float, draws: int, **options: Any) -> tuple[float, float, Array]:

@@ -23,7 +23,7 @@ from hero_eval.model.hero3.labeler_drift import excess_labeler_drift
 from hero_eval.model.hero3.level_information import LevelInformation
 from hero_eval.model.hero3.likelihood import answer_logs
 from hero_eval.model.hero3.unseen_classes import UnseenClasses, unseen_classes
-from hero_eval.model.patterns import Floats
+from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.model.rates import off_edge
 
 
@@ -98,11 +98,19 @@ class FittedRound:
 
     @cached_property
     def past_rates(self) -> Floats | None:
-        """(K,): the mean rates of past rounds with gold, for a round by itself, which is of their kind."""
+        """(K,): the mean rates of past rounds with gold, for a round by itself, which is of their kind.
+
+        Where gold does not show every class, labels do not tell where one begins: then by that gold alone, with
+        Jeffreys' prior.
+        """
         rows = self.fit.rows
-        if not self.alone or self.over_both or self.unseen is not None:
+        if not self.alone or self.over_both:
             return None
-        past = np.isin(rows.round, np.unique(rows.round[rows.known & ~rows.is_current])) & ~rows.is_current
+        golden = rows.known & ~rows.is_current
+        if self.unseen is not None:
+            found = sum_by(rows.patterns.gold[golden], rows.patterns.counts[golden], rows.n_classes) + 0.5
+            return found / found.sum() if golden.any() else None
+        past = np.isin(rows.round, np.unique(rows.round[golden])) & ~rows.is_current
         counts = rows.patterns.counts * past
         total = float(counts.sum())
         return off_edge(counts @ self.fit.shares / total, total) if total > 0.0 else None
