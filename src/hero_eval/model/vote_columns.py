@@ -12,6 +12,7 @@ import numpy as np
 
 from hero_eval.model.latent import log_softmax
 from hero_eval.model.patterns import Floats, Ints
+from hero_eval.model.threads import run_chunks
 from hero_eval.model.vote_model import (
     TieModel,
     VoteParameters,
@@ -56,7 +57,6 @@ def _sum_compiled(
 ) -> tuple[Floats, list[Floats]]:
     """The same by compiled passes, on all cores; parts are added up in their order."""
     from hero_eval.model import vote_kernel  # compiled code, which few votes need not load
-    from hero_eval.model.kernel import run_chunks
 
     found: list[Floats] = [np.zeros((0, 0))] * len(parts)
 
