@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from bad_inputs import BAD_INPUTS, BadInput, as_arguments, good_tables, write_good, write_tables
-from engine_rounds import ENGINES, gaps, one_table, read_on, write
+from engine_rounds import ENGINES, compiled_plans, gaps, one_table, read_on, write
 from hypothesis import given
 from hypothesis import strategies as st
 from make_rounds import GOOD, Tables, codes, labels_given, near_answers, tables_of
@@ -204,10 +204,11 @@ def test_three_classes(engine: str, tmp_path: Path) -> None:
     past = tables_of(made[0], truth[0], x[0], classes=classes, prefix="h")
     now = tables_of(made[1], None, x[1], classes=classes, prefix="c")
     paths = write(tmp_path / "c", now), write(tmp_path / "h", past)
-    here, there = ([read_on(on, path, covariates=["x"]) for path in paths] for on in ("memory", engine))
-    for options in ({"method": "hero1"}, {"method": "hero2", "covariates": ["x"]}):
-        one, other = (hero.estimate_win_rate(*rounds, **options) for rounds in (here, there))
-        np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
+    with compiled_plans(engine):
+        here, there = ([read_on(on, path, covariates=["x"]) for path in paths] for on in ("memory", engine))
+        for options in ({"method": "hero1"}, {"method": "hero2", "covariates": ["x"]}):
+            one, other = (hero.estimate_win_rate(*rounds, **options) for rounds in (here, there))
+            np.testing.assert_allclose(numbers(other), numbers(one), rtol=0, atol=1e-9)
 
 
 @pytest.mark.slow
