@@ -765,6 +765,20 @@ def test_without_the_package_it_is_said(tmp_path: Path) -> None:
     assert "hero-eval[store]" in done.stdout
 
 
+@pytest.mark.slow
+def test_a_store_is_read_without_pandas(store: Store) -> None:
+    """Every look at a store, and every server, would wait most of a second for a package that does nothing there."""
+    add(store, "a", 1, question="q")
+    program = (
+        "import sys, hero_eval as hero; store = hero.open_store(sys.argv[1])\n"
+        "from hero_eval.web.app import create_app; from hero_eval.web.settings import Settings\n"
+        "create_app(Settings(sys.argv[1]))\n"
+        "print(len(store.rounds()), store.round('a').n_items, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, store.path], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "60", "False"]
+
+
 def test_a_file_that_is_added_twice_under_two_names_is_noticed(store: Store) -> None:
     """Nobody learned that a round was there already: with gold that came late to one of the two, both were history."""
     first = add(store, "2026-w01", 1, question="q")

@@ -62,6 +62,27 @@ def to_text_array(texts: Sequence[str | None]) -> Any:
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
 
 
+def to_objects(texts: Any) -> NDArray[Any]:
+    """(n,) the texts of a pyarrow array."""
+    found = np.empty(len(texts), object)
+    found[:] = texts.to_pylist()
+    return found
+
+
+def combined(column: Any) -> Any:
+    """A chunked array in one, if that can be."""
+    import pyarrow as pa
+
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
+
+
+def empty_table(schema: Any) -> Any:
+    """A table without rows."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([], schema=schema)
+
+
 def taken(column: Any, rows: NDArray[np.int64]) -> Any:
     """The values at these rows; row -1 gives null."""
     missing = rows < 0

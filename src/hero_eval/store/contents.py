@@ -18,6 +18,7 @@ import numpy as np
 from hero_eval.any_round import GOLD_PROBABILITY
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.io.arrays import encode_answers, encode_ids, encode_raw, plain, settle, show, take
+from hero_eval.io.bridge import combined, empty_table, to_arrow, to_numpy
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import InputTable, InputTables, rename
 from hero_eval.io.validate import NEEDED, Contents, parse_round
@@ -62,7 +63,7 @@ def no_rows() -> StoredRows:
     import pyarrow as pa
 
     def empty(*names: str) -> Any:
-        return pa.table({name: pa.array([], pa.string()) for name in names})
+        return empty_table(pa.schema([(name, pa.string()) for name in names]))
 
     return StoredRows(empty("item", "labeler", "label"), empty("item", "gold", "source"), empty("item"))
 
@@ -393,7 +394,7 @@ def _as_map(columns: Mapping[str, Any], n_rows: int, kind: Any) -> Any:
 def _one_array(column: Any) -> Any:
     import pyarrow as pa
 
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return combined(column) if isinstance(column, pa.ChunkedArray) else column
 
 
 # Out of the store
@@ -433,16 +434,15 @@ _MOMENT = re.compile(r"timestamp\[(?P<unit>s|ms|us|ns)(?:, tz=(?P<zone>.+))?\]")
 
 def _from_map(column: Any) -> dict[str, Any]:
     """The columns in a column of maps, in which every row has the same keys in the same order."""
-    import pyarrow as pa
 
     array = _one_array(column)
-    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    offsets = to_numpy(array.offsets)
     first, entries = int(offsets[0]), int(offsets[-1] - offsets[0])
     size = entries // len(array) if len(array) else 0
     keys, values = array.keys.slice(first, size).to_pylist(), array.items.slice(first, entries)
     if size == 1:
         return {keys[0]: values}
-    return {key: values.take(pa.array(np.arange(position, entries, size))) for position, key in enumerate(keys)}
+    return {key: values.take(to_arrow(np.arange(position, entries, size))) for position, key in enumerate(keys)}
 
 
 def columns_by_batch(text: str, where: str) -> dict[str, list[list[str]]]:

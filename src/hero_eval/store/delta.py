@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 
 from hero_eval.errors import HeroError, wrong
+from hero_eval.io.bridge import empty_table
 from hero_eval.store.schemas import GIVEN, LATER_COLUMNS, TABLES, schema
 
 FORMAT = 2
@@ -330,7 +331,7 @@ def read_whole(place: Place, name: str, columns: Sequence[str] | None = None) ->
     parts = again_if_replaced(place, name, lambda: [one(file) for file in list_files(place, name)])
     now = {(name, file.path) for file in list_files(place, name)}
     place.parts = {key: of for key, of in place.parts.items() if key[0] != name or key in now}
-    return pa.concat_tables([pa.schema([schema(name).field(one) for one in wanted]).empty_table(), *parts])
+    return pa.concat_tables([empty_table(pa.schema([schema(name).field(one) for one in wanted])), *parts])
 
 
 def again_if_replaced(place: Place, name: str, read: Callable[[], T]) -> T:

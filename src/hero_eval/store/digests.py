@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hero_eval.io.bridge import combined, to_numpy
+
 Lanes = NDArray[np.uint64]
 """(n, 2) two independent halves of 128 bits."""
 
@@ -50,9 +52,9 @@ def _mix(lanes: Lanes) -> Lanes:
 def _column(column: Any) -> Lanes:
     import pyarrow as pa
 
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = combined(column) if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # of dictionaries that had to be made one
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.string())
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0, pa.string())
     if pa.types.is_map(array.type):
         return _maps(array)
     if pa.types.is_floating(array.type):
@@ -67,21 +69,21 @@ def _texts(array: Any) -> Lanes:
     known = coded.dictionary.to_pylist()
     found = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in known)
     lanes = np.concatenate([np.frombuffer(found, "<u8").reshape(-1, 2), _NULL[None]])
-    codes = np.asarray(coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False), np.int64)
+    codes = to_numpy(coded.indices, len(known)).astype(np.int64)
     return np.asarray(lanes[codes], np.uint64)
 
 
 def _numbers(array: Any) -> Lanes:
-    values = np.ascontiguousarray(array.fill_null(0.0).to_numpy(zero_copy_only=False), np.float64)
+    values = np.ascontiguousarray(to_numpy(array), np.float64)
     bits = np.where(np.isnan(values), np.float64("nan"), values).view(np.uint64)[:, None]
     lanes = _mix(bits * _ODD + _ODD)
-    lanes[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
+    lanes[to_numpy(array.is_null())] = _NULL
     return lanes
 
 
 def _maps(array: Any) -> Lanes:
     """A map is the sum of its entries: their order is nobody's concern."""
-    offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
+    offsets = to_numpy(array.offsets).astype(np.int64)
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     keys, values = array.keys.slice(first, last - first), array.items.slice(first, last - first)
     entries = _mix(_column(keys) * _ODD + _column(values))

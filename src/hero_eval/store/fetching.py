@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hero_eval.errors import wrong
 from hero_eval.io.arrays import take
+from hero_eval.io.bridge import combined, empty_table, to_numpy, to_objects
 from hero_eval.io.validate import Contents
 from hero_eval.store import contents as packing
 from hero_eval.store import delta
@@ -81,7 +82,7 @@ def _load(place: delta.Place, name: str, batches: Sequence[str]) -> Loaded:
             if batch in wanted:
                 spans.setdefault(batch, []).append(slice(at + start, at + end))
         at += part.num_rows
-    empty = pa.schema([schema(name).field(one) for one in COLUMNS[name]]).empty_table()
+    empty = empty_table(pa.schema([schema(name).field(one) for one in COLUMNS[name]]))
     whole = pa.concat_tables([_like(empty, part, coded) for part in parts]) if parts else empty
     whole = whole.unify_dictionaries().combine_chunks() if parts else whole
     return Loaded(whole, {batch: _joined(of) for batch, of in spans.items()})
@@ -273,7 +274,7 @@ class Stock:
         }
         weight = columns.pop("weight", None)
         if weight is not None:
-            weight = np.array(weight.to_numpy(zero_copy_only=False), np.float64)
+            weight = np.array(to_numpy(weight, np.nan), np.float64)
         return weight, columns
 
 
@@ -291,7 +292,7 @@ def _one_array(column: Any) -> Any:
 
     if not isinstance(column, pa.ChunkedArray):
         return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return column.chunk(0) if column.num_chunks == 1 else combined(column)
 
 
 def _as_text(table: Any) -> Any:
@@ -309,8 +310,8 @@ class Codes:
         labels, gold, items = (loaded[name].table for name in _TABLES)
         self._sorted, self.label_item = _ranked(labels["item"])
         who, self.label_labeler = _ranked(labels["labeler"])
-        self.items = np.array(self._sorted.to_numpy(zero_copy_only=False), object)
-        self.labelers = np.array(who.to_numpy(zero_copy_only=False), object)
+        self.items = to_objects(self._sorted)
+        self.labelers = to_objects(who)
         self._texts = {}
         self._texts["labels"], self.label_answer = _ranked(labels["label"])
         self._texts["gold"], self.gold_answer = _ranked(gold["gold"])
@@ -345,15 +346,16 @@ def _ranked(column: Any) -> tuple[Any, Ints]:
     array = _one_array(column)
     coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     texts = coded.dictionary
-    order = pc.sort_indices(texts).to_numpy()
+    places = pc.sort_indices(texts)
+    order = to_numpy(places)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    codes = coded.indices.to_numpy(zero_copy_only=False)
-    return texts.take(pa.array(order)), rank[codes] if len(order) else np.zeros(0, np.int64)
+    codes = to_numpy(coded.indices, len(order))  # no row is null, or there is no such place
+    return texts.take(places), rank[codes] if len(order) else np.zeros(0, np.int64)
 
 
 def _filled(found: Any) -> Ints:
-    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    return to_numpy(found, -1).astype(np.int64)
 
 
 def _through(places: Any, codes: Ints) -> Ints:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding, name_some
+from hero_eval.io.bridge import to_text_array
 from hero_eval.io.tables import InputTable
 from hero_eval.io.values import listed, plain_text
 from hero_eval.store.delta import BRING_BACK, Place
@@ -197,10 +198,8 @@ def check_labelers(place: Place, entries: Sequence[Entry], rows: Mapping[str, Se
 
     bound = [(entry, batch, said["labelers"]) for entry in entries for batch, said in _with_labelers(entry)]
     names = COLUMNS["labelers"]
-    table = pa.Table.from_pylist(
-        [{name: row[name] for name in names} for _, batch, _ in bound for row in rows.get(batch, ())],
-        schema=pa.schema([(name, pa.string()) for name in names]),
-    )
+    told = [row for _, batch, _ in bound for row in rows.get(batch, ())]
+    table = pa.table({name: to_text_array([row[name] for row in told]) for name in names})
     sums, at = row_digests("labelers", table), 0
     for entry, batch, said in bound:
         count = len(rows.get(batch, ()))
