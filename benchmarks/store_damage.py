@@ -192,6 +192,16 @@ def one_case(base: Path, damage: Callable[[Path], None], right: Answers, folder:
         shutil.rmtree(copy)
 
 
+def _each_in_turn(todo: list[Any], kind: Callable[[Any], str]) -> list[Any]:
+    """The same in another order: one of each kind, then another of each, so that few cases hold all kinds."""
+    seen: Counter[str] = Counter()
+    place = []
+    for one in todo:
+        place.append(seen[kind(one)])
+        seen[kind(one)] += 1
+    return [todo[at] for at in sorted(range(len(todo)), key=place.__getitem__)]
+
+
 def run(cases: int, rounds: int, seed: int) -> dict[str, Any]:
     global LAST
     LAST = f"2026-w{9 + rounds}"
@@ -208,6 +218,7 @@ def run(cases: int, rounds: int, seed: int) -> dict[str, Any]:
             assert not any(isinstance(answer, hero.HeroError) for answer in right.values()), right
             todo += [(base, right, *one) for one in damages(base, rng)]
         rng.shuffle(todo)
+        todo = _each_in_turn(todo, lambda one: one[2])
         counts: dict[str, Counter[str]] = {}
         wrong = []
         for base, right, what, file, damage in todo[:cases]:

@@ -12,10 +12,11 @@ import pyarrow as pa
 from browsing import find, key, look_as, serious, text, wait, width_on_a_phone
 from gold_store import HOSTILE, fill_for_gold
 from vote_tables import add_battles
-from web_server import served
+from web_server import visiting
 
 import hero_eval as hero
 from hero_eval.store.gold_records import ExpertQueue, read_records, write_queue
+from hero_eval.web.settings import Settings
 
 ODD = "hostile"
 """A round whose items are attacks."""
@@ -46,7 +47,7 @@ def open_gold_site(folder: Path) -> Iterator[GoldSite]:
     store, truth = fill_for_gold(folder)
     winners = add_battles(store)
     _add_hostile_items(store)
-    with served(folder) as client:
+    with visiting(Settings(str(folder))) as client:
         yield GoldSite(folder, str(client.base_url).rstrip("/"), truth, winners)
 
 

@@ -28,6 +28,18 @@ def add(store: Store, name: str, seed: int, **options: Any) -> Any:
     return store.add(Round(**given), round=name, **options)
 
 
+def add_when_told(path: str, name: str, seed: int, go: Any, told: Any) -> None:
+    """By a process of its own: say that all is ready, wait for the word, add a round, and say how that went."""
+    store, given = hero.open_store(path), Round(**small(seed))
+    told.put("ready")
+    go.wait()
+    try:
+        store.add(given, round=name, question="q")
+        told.put("added")
+    except hero.HeroError as error:
+        told.put(str(error))
+
+
 def refused(call: Any) -> hero.HeroError:
     with pytest.raises(hero.HeroError) as caught:
         call()

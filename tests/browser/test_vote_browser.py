@@ -14,10 +14,11 @@ import pytest
 from browsing import IN_A_BROWSER, asked_for, find, look_as, serious, text, wait
 from gold_browsing import GoldSite, assert_a_phone_shows_it, draw, press_and_see
 from vote_tables import BATTLES, MODELS, fill_with_pictures
-from web_server import served
+from web_server import visiting
 
 from hero_eval.store.gold_records import read_records
 from hero_eval.store.vote_rounds import stored_votes
+from hero_eval.web.settings import Settings
 
 pytestmark = IN_A_BROWSER
 
@@ -131,7 +132,7 @@ def test_battles_of_pictures(browser: Any, tmp_path: Path) -> None:
     """Models that draw could not be judged; or the name of a file, or of a column, would tell whose picture it is."""
     store = fill_with_pictures(tmp_path / "store", tmp_path / "pictures", ODD)
     (tmp_path / "pictures" / "w" / "drawn.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    with served(tmp_path / "store", "--images", str(tmp_path / "pictures")) as client:
+    with visiting(Settings(str(tmp_path / "store"), images=str(tmp_path / "pictures"))) as client:
         site = str(client.base_url).rstrip("/")
         look_as(browser)
         browser.delete_all_cookies()
@@ -141,6 +142,7 @@ def test_battles_of_pictures(browser: Any, tmp_path: Path) -> None:
         browser.get(f"{site}/gold/queue?round={BATTLES}")
         draw(browser, 13)
         find(browser, "#f-expert")[0].send_keys("vera\n")
+        wait(lambda: find(browser, "#answer"))
         lefts = [is_v for is_v in judge_pictures(browser) if is_v is not None]
         assert 1 <= sum(lefts) < len(lefts) >= 8  # some are asked twice
         kept = read_records(store.place, BATTLES)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from make_rounds import codes
 from repository import TESTS
-from stored_rounds import add, parts, refused, same, small
+from stored_rounds import add, add_when_told, parts, refused, same, small
 
 import hero_eval as hero
 from hero_eval.io.frames import from_frames
@@ -658,55 +658,30 @@ def test_a_read_only_folder_can_be_read() -> None:
 
 # At the same time
 
-ADDER = """
-import sys, time
-from pathlib import Path
-import hero_eval as hero, deltalake, pyarrow.parquet
-path, name, seed, go = sys.argv[1:]
-sys.path.insert(0, {tests!r})
-from stored_rounds import small
-from hero_eval.round import Round
-given = Round(**small(int(seed)))
-store = hero.open_store(path)
-Path(go + name + seed).touch()
-while not Path(go).exists():
-    time.sleep(0.001)
-try:
-    store.add(given, round=name, question="q")
-    print("added")
-except hero.HeroError as error:
-    print(error)
-"""
 
-
-def at_once(store: Store, tmp_path: Path, names: list[str]) -> list[str]:
-    """What processes say that add rounds of these names at the same moment."""
-    go = tmp_path / "go"
-    program = ADDER.format(tests=str(TESTS))
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, store.path, name, str(seed), str(go)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for seed, name in enumerate(names)
-    ]  # fmt: skip
-    patience = time.monotonic() + 60
-    while len(list(tmp_path.glob("go?*"))) < len(names) and time.monotonic() < patience:
-        time.sleep(0.01)
-    go.touch()
-    said = []
+def at_once(store: Store, names: list[str]) -> list[str]:
+    """What processes say that add rounds of these names at the same moment; they begin with all loaded."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["stored_rounds", "hero_eval.store.store", "deltalake", "pyarrow.parquet"])
+    told, go = context.Queue(), context.Event()
+    given = [(store.path, name, seed, go, told) for seed, name in enumerate(names)]
+    running = [context.Process(target=add_when_told, args=one) for one in given]
     for one in running:
-        out, errors = one.communicate(timeout=90)
-        assert out, errors
-        said.append(out.strip())
+        one.start()
+    for _ in running:
+        assert told.get(timeout=60) == "ready"
+    go.set()
+    said = [told.get(timeout=90) for _ in running]
+    for one in running:
+        one.join(timeout=20)
     return said
 
 
 @pytest.mark.slow
-def test_four_writers_of_different_rounds(store: Store, tmp_path: Path) -> None:
+def test_four_writers_of_different_rounds(store: Store) -> None:
     """A round would be lost because somebody else wrote at the same moment."""
     names = [f"r{number}" for number in range(4)]
-    assert at_once(store, tmp_path, names) == ["added"] * 4
+    assert at_once(store, names) == ["added"] * 4
     assert sorted(row.round for row in store.rounds()) == names
     for seed, name in enumerate(names):
         same(Round(**small(seed)), store.round(name))
@@ -714,9 +689,9 @@ def test_four_writers_of_different_rounds(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_writers_of_one_round(store: Store, tmp_path: Path) -> None:
+def test_two_writers_of_one_round(store: Store) -> None:
     """The second would overwrite the first, or be mixed into it, without a word."""
-    said = sorted(at_once(store, tmp_path, ["r", "r"]), reverse=True)
+    said = sorted(at_once(store, ["r", "r"]), reverse=True)
     assert said[0] == "added"
     assert said[1].startswith("E404")
     assert "somebody else" in said[1]

@@ -18,7 +18,7 @@ import httpx
 import pytest
 from page_text import PageText
 from typer.testing import CliRunner
-from web_server import PATIENCE, page_when_there, served, visiting, when_there
+from web_server import PATIENCE, client_of, page_when_there, served, visiting, when_there
 from web_store import HOSTILE, SCRIPT, add_hostile, answers, csv_of, fill
 
 import hero_eval as hero
@@ -27,7 +27,7 @@ from hero_eval.web import queue, uploads
 from hero_eval.web.forms import about_from
 from hero_eval.web.queue import JobQueue, Order, Results
 from hero_eval.web.security import HEADERS
-from hero_eval.web.settings import Settings
+from hero_eval.web.settings import MEGABYTE, Settings
 from hero_eval.web.verdict import chance_of, in_order, sureness, verdict
 
 pytestmark = pytest.mark.slow  # a server or a site is made first
@@ -173,7 +173,7 @@ def test_models_are_compared_by_one_history(site: httpx.Client, place: Path) -> 
 
 def test_which_way_is_good_is_asked_and_remembered(site: httpx.Client) -> None:
     """A rate of defects would be praised for being high, or the reader would have to say so again on every visit."""
-    with httpx.Client(base_url=site.base_url, timeout=30.0) as client:
+    with client_of(str(site.base_url)) as client:
         page = page_when_there(client, "/models?baseline=2026-w44")
         assert "chance to be higher" in page
         page_when_there(client, "/models?baseline=2026-w44&better=low")
@@ -463,6 +463,45 @@ def test_a_taken_address_and_a_missing_store_are_said(tmp_path: Path, site: http
     done = CliRunner().invoke(command, ["serve", "--store", str(tmp_path / "store"), "--port", taken])
     assert done.exit_code == 2
     assert "E512" in done.output
+
+
+def test_the_command_hands_on_what_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option of the server would change nothing, or something else."""
+    told: list[Settings] = []
+    monkeypatch.setattr("hero_eval.web.serving.serve", lambda settings, _: told.append(settings))
+    asked = {
+        "--host": "0.0.0.0",
+        "--port": "81",
+        "--token": TOKEN,
+        "--max-upload": "3",
+        "--processes": "5",
+        "--max-memory": "700",
+        "--max-seconds": "60",
+        "--public-url": "https://team.example",
+        "--proxy-headers": "10.0.0.1, 10.0.0.2",
+        "--gold-token": TOKEN[::-1],
+        "--images": str(tmp_path / "pictures"),
+    }
+    for options in ([], ["--no-save", *(word for pair in asked.items() for word in pair)]):
+        done = CliRunner().invoke(command, ["serve", "--store", str(tmp_path / "store"), *options])
+        assert done.exit_code == 0, done.output
+    plain, whole = told
+    assert plain == Settings(str(tmp_path / "store"))
+    assert whole == Settings(
+        str(tmp_path / "store"),
+        host="0.0.0.0",
+        port=81,
+        token=TOKEN,
+        max_upload=3 * MEGABYTE,
+        processes=5,
+        save=False,
+        memory=700 * MEGABYTE,
+        seconds=60.0,
+        public_url="https://team.example",
+        proxies=("10.0.0.1", "10.0.0.2"),
+        gold_token=TOKEN[::-1],
+        images=str(tmp_path / "pictures"),
+    )
 
 
 def test_packages_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
