@@ -163,6 +163,7 @@ def test_a_labeler_has_the_same_bins_in_parts(engine: str, seed: int, tmp_path: 
     assert spelled(cut[0]) + spelled(cut[1]) == spelled(whole)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 12).map(float), st.floats(-5, 5, width=32))),

@@ -205,6 +205,7 @@ def test_a_difference_by_a_drift_that_no_past_round_shows_opens_no_gate() -> Non
     assert wrong <= 4  # 12 of 20 opened before, 5 of 20 do: labels do not show every such drift
 
 
+@pytest.mark.slow
 def test_a_trial_step_that_leaves_a_level_empty_is_no_error() -> None:
     """Scores whose labelers moved far ended in numpy's "Singular matrix"."""
     rng = np.random.default_rng(1000)

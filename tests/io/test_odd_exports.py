@@ -148,6 +148,7 @@ def own(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_dry_run_does_as_it_is_told(own: str, tmp_path: Path) -> None:
     """`--dry-run` ignored --expert and --map: no gold was shown, and a wrong name was found only by the real run."""
     store = str(tmp_path / "store")

@@ -230,6 +230,7 @@ def test_commands_take_the_newest_round_of_a_store(tmp_path: Any, rounds: Any) -
     assert "is of 'q'" in refused("next", *place, "--round", "now", "--question", "other")
 
 
+@pytest.mark.slow
 def test_a_budget_before_any_data_is_dealt_out() -> None:
     """Whoever plans a first round would be told what it takes, and not what their money buys."""
     design = {"items": 500, "labelers": 5, "sensitivity": 0.8, "specificity": 0.9, "gold": 50, "drift": 0.5}

@@ -580,6 +580,7 @@ def test_moderation_says_which_part_lacks_gold() -> None:
     assert "Add gold to the part of the current round with flagged 0" in scarce.action
 
 
+@pytest.mark.slow
 def test_moderation_figures_hang_together() -> None:
     """Precision, recall, prevalence and F1 of one table would contradict each other."""
     for seed in range(5):
