@@ -193,7 +193,7 @@ def run(path: str, kills: int, seed: int) -> dict[str, Any]:
         kind, touched, action = changes(path, state, tries, rng)
         start = time.perf_counter()
         pid, out = in_child(action)
-        spare = tries <= 6 or kind not in usual  # some must come through, to know how long it takes
+        spare = tries <= 12 or kind not in usual  # some must come through, to know how long it takes
         if not spare:
             time.sleep(rng.uniform(0.0, 1.2 * usual[kind]))
             os.kill(pid, signal.SIGKILL)

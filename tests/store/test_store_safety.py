@@ -271,8 +271,8 @@ def test_a_copy_taken_while_somebody_adds_is_whole_or_refused(store: Store, tmp_
 
 @pytest.mark.slow
 def test_damage_is_said_or_does_not_matter() -> None:
-    """Each kind of damage once; `python benchmarks/store_damage.py --cases 400` is the long form."""
-    found = store_damage.run(cases=int(os.environ.get("HERO_DAMAGES", "8")), rounds=3, seed=1)
+    """Each kind of damage twice; `python benchmarks/store_damage.py --cases 400` is the long form."""
+    found = store_damage.run(cases=int(os.environ.get("HERO_DAMAGES", "16")), rounds=3, seed=1)
     assert found["what was wrong"] == []
     assert found["refused"] > 0
     assert len(found["by damage"]) == 8
