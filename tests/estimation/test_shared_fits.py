@@ -75,6 +75,8 @@ def test_sharing_chooses_as_full_fits_do(past: list[Round]) -> None:
     asked = (past, [0, 1, 2, 3], ("0", "1"), [quantity], METHODS, Options())
     shared, full = replay(*asked, shared=SharedFits()), replay(*asked)
     assert [(one.round, one.method) for one in shared.plays] == [(one.round, one.method) for one in full.plays]
+    assert len(full.drift) == 4
+    assert not shared.drift  # nobody asks, and it takes a tenth of a play
     for one, other in zip(shared.plays, full.plays, strict=True):
         assert one.value == pytest.approx(other.value, abs=0.01)
         assert one.width == pytest.approx(other.width, rel=0.15, abs=0.01)

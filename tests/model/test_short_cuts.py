@@ -19,9 +19,9 @@ from hero_eval.model.hero3 import fit as fitting
 from hero_eval.model.hero3 import level_information
 from hero_eval.model.hero3 import level_selection as selection
 from hero_eval.model.hero3.context import read_in_context
-from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.fit import LevelFit, fit_levels, near_maximum
 from hero_eval.model.hero3.level_information import LevelInformation
-from hero_eval.model.hero3.level_selection import choose_levels
+from hero_eval.model.hero3.level_selection import choose_levels, shape_for
 from hero_eval.model.hero3.m_steps import level_step
 from hero_eval.model.hero3.multinomial import multinomial_information
 from hero_eval.model.hero3.shape import LevelShape, RoundRows, as_vector
@@ -90,19 +90,32 @@ def test_a_step_from_far_off_is_a_step(leveled: LevelFit) -> None:
 
 def test_looks_at_a_fit_do_not_change_it(leveled: LevelFit) -> None:
     """The shape that is chosen would be fitted another way where it has a rival, from what a look left behind."""
-    rows, groups, near = leveled.rows, leveled.groups, EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=100)
-    alone = fit_levels(rows, leveled.shape, groups, near)
-    raced = fit_levels(rows, leveled.shape, groups, near, to_beat=alone.criterion - 1e6)
+    rows, groups = leveled.rows, leveled.groups
+    alone = near_maximum(rows, leveled.shape, groups)
+    raced = near_maximum(rows, leveled.shape, groups, to_beat=alone.criterion - 1e6)
     assert raced.report.n_steps > 0  # it was not left
     assert as_vector(raced.parameters) == pytest.approx(as_vector(alone.parameters), abs=1e-12)
     anew = replace(raced)
     assert raced.criterion == pytest.approx(anew.criterion, rel=1e-12)
 
 
+@pytest.mark.parametrize("n_levels", [0, 3, 7])
+def test_priors_are_learned_until_they_rest(n_levels: int) -> None:
+    """The interval would rest on how far labelers were thought to spread after so many steps, not on what they show."""
+    rows, evidence = rows_of(0.7)
+    fit = near_maximum(rows, shape_for(rows.n_rounds, LevelShape(n_levels, 2)), evidence.groups)
+    rest = fit
+    for _ in range(200):
+        rest = fitting._prior_step(rest, None, None, loose=False)
+    spread, at_rest = (np.diag(np.linalg.inv(one.prior.answer_precision[0])) for one in (fit, rest))
+    assert np.sqrt(spread) == pytest.approx(np.sqrt(at_rest), rel=0.1)
+    assert fit.criterion == pytest.approx(rest.criterion, abs=2.0)
+
+
 def test_a_lost_fit_is_left_where_its_criterion_is_its_own(leveled: LevelFit) -> None:
     """A shape would be given up for the criterion of another point than the one it stands at."""
     rows, groups = leveled.rows, leveled.groups
-    left = fit_levels(rows, leveled.shape, groups, TIGHT, to_beat=leveled.criterion + 1e6)
+    left = near_maximum(rows, leveled.shape, groups, to_beat=leveled.criterion + 1e6)
     assert left.report.n_steps == 0
     assert left.criterion == pytest.approx(replace(left).criterion, rel=1e-12)
 

@@ -185,7 +185,7 @@ def replay(
     """Play the rounds at the positions `played` by these methods; rounds without gold are history only.
 
     With `shared` plays start from fits of nearly the same data (`shared_fits`), which is quicker and near enough to
-    choose by.
+    choose by; how far rounds drifted is not asked then.
     """
     names = distinct_names(rounds)
     plays: list[Play] = []
@@ -211,7 +211,8 @@ def replay(
                     raise unsupported("E305", f"without its own gold a class of {name_some(list(classes))} is unknown")
                 if shared is not None:
                     analysis = shared.analysis(analysis, [order])
-                estimates, moved = _one(analysis, quantities, seen)
+                estimates = [analysis.estimate("rate", one.what, one.contrast, bounds=one.bounds) for one in quantities]
+                moved = None if shared else _drift_of(analysis.fits[0], estimates[0], quantities[0], seen[0])
             except HeroError as error:
                 if not is_lack(error):
                     raise
@@ -268,13 +269,6 @@ def play_of(name: str, method: str, estimate: Estimate, seen: Seen) -> Play:
     """An estimate made without the gold, beside what the gold says."""
     low, high = estimate.interval()
     return Play(name, method, estimate.what, estimate.value, low, high, estimate.level, estimate.bounds, seen)
-
-
-def _one(
-    analysis: Analysis, quantities: Sequence[Quantity], seen: Sequence[Seen]
-) -> tuple[list[Estimate], RoundDrift | None]:
-    estimates = [analysis.estimate("rate", one.what, one.contrast, bounds=one.bounds) for one in quantities]
-    return estimates, _drift_of(analysis.fits[0], estimates[0], quantities[0], seen[0])
 
 
 def _drift_of(fit: Fit, estimate: Estimate, quantity: Quantity, seen: Seen) -> RoundDrift | None:

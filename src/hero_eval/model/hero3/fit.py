@@ -1,8 +1,9 @@
 """Fitting HERO-3's model: history and current together, with labelers that may err together given the gold.
 
-The penalized likelihood is maximized in three parts: some EM steps that also learn the priors, accelerated EM with the
-priors held, and Newton's method near the maximum. Where levels are read in the context of their round (`context`) the
-rounds' mean levels and the maximum are found in turn. The model and its symbols are explained in `shape`.
+The penalized likelihood is maximized in three parts: accelerated EM that also learns the priors, nearly to where all
+rests, accelerated EM with the priors held, and Newton's method near the maximum. Where levels are read in the context
+of their round (`context`) the rounds' mean levels and the maximum are found in turn. The model and its symbols are
+explained in `shape`.
 Shapes: P rows, J labelers, L answers, E components, q basis functions, R rounds (the last is current), K classes.
 """
 
@@ -32,6 +33,7 @@ from hero_eval.model.hero3.shape import (
     as_vector,
     moved_parameters,
     n_parameters,
+    parameters_of,
 )
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.pooling import LEAST_SPREAD, group_means, inverse_each, labeler_scores, thin_spread
@@ -61,17 +63,15 @@ _LEAST_DAMPING = 1e-4
 maximum, not the maximum. Doubled, a few steps more or less (reasoned)."""
 _MOST_DAMPING = 1e3
 """Steps a thousandth of those of EM that still lead downhill are those of rounding errors. Doubled: as above."""
-_LOOK = 4
-"""Steps from one look at the criterion of a fit that may be lost to the next. Doubled, lost fits are left a little
-later (reasoned)."""
+_LOOK = 2
+"""Rounds of accelerated EM (two steps each) from one look at the criterion of a fit that may be lost to the next.
+Doubled, lost fits are left a little later (reasoned)."""
 _LOST = 10.0
 """By how much the criterion of a lost fit lacks at least, in log-likelihood, beside what it may gain: five parameters'
-penalty. At 6, and with 8 looks ahead (measured, on four draws of the public rounds): choosing takes a tenth less, 5 of
-340 rounds get two levels less, and intervals of their setting of tqa are 2% longer. Doubled, fits of small rounds are
-left later, or not at all (reasoned)."""
-_LOOKS_AHEAD = 12.0
-"""As many more looks are expected to gain as much as the last: with 50 steps EM is mostly at rest (reasoned). Doubled,
-lost fits are left a little later."""
+penalty. Doubled, fits of small rounds are left later, or not at all (reasoned)."""
+_LOOKS_AHEAD = 24.0
+"""As many more looks are expected to gain as much as the last. Halved (measured): choosing takes 3% less, and one of
+85 public rounds gets two levels less, though its criterion would be better by 56 with them."""
 _NEAR_STEP = 0.1
 """Logits: after a step of Newton's method that is shorter the next ones take the same information. It changes the way
 to the maximum, not the maximum. Doubled, a few more gradients for a few informations less (reasoned)."""
@@ -92,12 +92,20 @@ _MOST_FRESH = 6
 _FARTHEST_STEP = 1.0
 """Logits: from a point so far from the maximum steps without an objective to climb are not tried. Doubled, a few more
 fits end by them (reasoned)."""
-_PRIOR_STEPS = 25
-"""EM steps in which the priors are learned. Doubled (measured): rates move by less than .001, intervals by less than
-1%."""
+_LEARNING = EMOptions(tolerance=1e-6, step_tolerance=0.05, max_steps=100, plain_steps=4)
+"""Of the accelerated EM that learns the priors: likelihoods of shapes can then be compared, and rates are as at rest
+to within .00002 (the median of 26 public rounds; .0025 in the one farthest off). The plain steps come first, since
+extrapolations from far off lead astray. With up to 300 steps (measured): 85 public rounds get the same shapes, and
+choosing takes an eighth longer at 500,000 labels by 20 labelers who err together; with a step tolerance of .02 it takes
+a tenth longer; with twice the tolerance one of 170 rounds stops at a saddle, where its rate is off by .035."""
+_NEAR_REST = 0.02
+"""The same tolerance in all labels' log-likelihood, as if each had 1: with few labels it is more, since they need no
+more digits than many to be compared by. Halved (measured): choosing takes 6% longer, and one of 85 public rounds gets
+another shape. Doubled, fits of small rounds are less at rest (reasoned)."""
 _POOLED_STEPS = 12
-"""More of them where labelers are thin: first all are taken as one labeler, so that levels and classes come before
-differences among labelers. Doubled, the start is nearer to that of one labeler (reasoned: EM forgets its start)."""
+"""Of EM before these where labelers are thin: first all are taken as one labeler, so that levels and classes come
+before differences among labelers. Doubled, the start is nearer to that of one labeler (reasoned: EM forgets its
+start)."""
 _CONTEXT_LOOPS = 20
 """Of rounds' mean levels and the maximum in turn: the real rounds take three or four. Doubled, nothing changes unless a
 fit had not come to rest (reasoned)."""
@@ -187,33 +195,21 @@ def fit_levels(
     progress: Callable[[int, float], None] | None = None,
     *,
     loose: bool = True,
-    to_beat: float = -np.inf,
 ) -> LevelFit:
-    """Maximize the penalized likelihood: some EM steps that also learn the priors, then EM with these held.
+    """Maximize the penalized likelihood: EM that also learns the priors, then EM with these held.
 
     `groups` (J,) number the labelers' groups. `loose`: with one component per class, labelers whom history knows keep
-    priors of their own (`LOOSE_SD`); shapes are compared with the learned ones, so that labelers who are alike count
-    for as few parameters in every shape. `ridge` is the precision of the (scaled) covariates' slopes, None to
-    learn it. A warm fit of the same shape lends its priors and is where EM starts. With context the maximum is sought
-    again until the rounds' mean levels rest. A fit that cannot come to the criterion `to_beat` is left where that is
-    seen.
+    priors of their own (`LOOSE_SD`). `ridge` is the precision of the (scaled) covariates' slopes, None to learn it. A
+    warm fit of the same shape lends its priors and is where EM starts. With context the maximum is sought again until
+    the rounds' mean levels rest.
     """
-    race = _Race(to_beat)
     if warm is not None:
         prior, point = warm.prior, warm.parameters
     else:
-        thin = are_thin(rows)
-        fit = _start(rows, shape, groups, thin)
-        for number in range(_PRIOR_STEPS + (_POOLED_STEPS if thin else 0)):
-            fit = _prior_step(fit, ridge, number if thin else None, loose)
-            if progress is not None:
-                progress(number + 1, 1.0)
-            apart = not thin or number >= _POOLED_STEPS  # labelers who are taken as one say little of the shape
-            if apart and race.is_lost(fit):
-                return fit
-        prior, point = fit.prior, fit.parameters
+        near = near_maximum(rows, shape, groups, progress, ridge, loose=loose)
+        prior, point = near.prior, near.parameters
     if prior.context == 0.0:
-        return _maximize(rows, shape, point, prior, groups, options, progress, race)
+        return _maximize(rows, shape, point, prior, groups, options, progress)
     if warm is not None and options.step_tolerance is not None and is_dense(n_parameters(point)):
         found = _settle(replace(warm, rows=rows, shape=shape, groups=groups), options.step_tolerance)
         if found is not None:
@@ -233,6 +229,51 @@ def are_thin(rows: RoundRows) -> bool:
     return bool(typical_labels(labels_of(rows.patterns)) < THIN_LABELS)
 
 
+def near_maximum(
+    rows: RoundRows,
+    shape: LevelShape,
+    groups: Ints,
+    progress: Callable[[int, float], None] | None = None,
+    ridge: float | None = None,
+    *,
+    loose: bool = False,
+    to_beat: float = -np.inf,
+) -> LevelFit:
+    """Near the maximum, with priors near those that it gives, which is where shapes are compared.
+
+    All labelers then have learned priors, so that those who are alike count for as few parameters in every shape. A fit
+    that cannot come to the criterion `to_beat` is left where that is seen, as not fitted. Labelers who are thin are
+    first taken as one, which says little of the shape.
+    """
+    race = _Race(to_beat)
+    thin = are_thin(rows)
+    last = _start(rows, shape, groups, thin)
+    for number in range(_POOLED_STEPS if thin else 0):
+        last = _prior_step(last, ridge, number, loose)
+    start, here, n_steps = last.parameters, last, _POOLED_STEPS
+
+    def step(vector: Floats) -> tuple[Floats, float]:
+        nonlocal here, last, n_steps
+        here = replace(last, parameters=parameters_of(vector, start))
+        last = _prior_step(here, ridge, n_steps if thin else None, loose)
+        n_steps += 1
+        return as_vector(last.parameters), here.expected.log_likelihood
+
+    n_labels = float(labels_of(rows.patterns).sum())
+    options = replace(_LEARNING, tolerance=max(_LEARNING.tolerance, _NEAR_REST / max(n_labels, 1.0)))
+    is_lost = False
+
+    def lost(_: Floats) -> bool:
+        nonlocal is_lost
+        is_lost = race.is_lost(here)
+        return is_lost
+
+    found, report = run_accelerated_em(step, _anywhere, as_vector(start), options, progress, lost)
+    if is_lost:
+        return here
+    return replace(last, parameters=parameters_of(found, start), report=report)
+
+
 def _maximize(
     rows: RoundRows,
     shape: LevelShape,
@@ -241,44 +282,29 @@ def _maximize(
     groups: Ints,
     options: EMOptions,
     progress: Callable[[int, float], None] | None,
-    race: _Race | None = None,
 ) -> LevelFit:
     """To the maximum, with priors and context held: near it by EM, then by Newton's method, if that can be had."""
-    ends = np.cumsum([point.answers.size, point.levels.size, point.tilts.size])
-    last: tuple[Floats, LevelFit] | None = None  # what a step has just worked out, for those who look at it
-
-    def of(vector: Floats) -> LevelParameters:
-        answers, levels, tilts, classes = np.split(vector, ends)
-        shapes = point.answers.shape, point.tilts.shape, point.classes.shape
-        return LevelParameters(answers.reshape(shapes[0]), levels, tilts.reshape(shapes[1]), classes.reshape(shapes[2]))
-
-    def at(vector: Floats) -> LevelFit:
-        return LevelFit(rows, shape, of(vector), prior, NOT_FITTED, groups)
 
     def step(vector: Floats) -> tuple[Floats, float]:
-        nonlocal last
-        last = vector, at(vector)
-        here = last[1]
+        here = LevelFit(rows, shape, parameters_of(vector, point), prior, NOT_FITTED, groups)
         return as_vector(m_step(rows, shape, here.parameters, prior, here.expected)), here.objective
-
-    def within(vector: Floats) -> Floats:
-        return vector
-
-    def lost(vector: Floats) -> bool:
-        assert last is not None
-        return race is not None and race.is_lost(last[1] if vector is last[0] else at(vector))
 
     newton = options.step_tolerance is not None and is_dense(n_parameters(point))
     near = replace(options, tolerance=_NEAR, step_tolerance=None) if newton else options
-    found, report = run_accelerated_em(step, within, as_vector(point), near, progress, lost)
-    fit = LevelFit(rows, shape, of(found), prior, report, groups)
+    found, report = run_accelerated_em(step, _anywhere, as_vector(point), near, progress)
+    fit = LevelFit(rows, shape, parameters_of(found, point), prior, report, groups)
     if not newton or options.step_tolerance is None:
         return fit
     climbed, rests = _newton(fit, options.step_tolerance)
     if rests:
         return climbed
-    found, report = run_accelerated_em(step, within, as_vector(climbed.parameters), options, progress)
-    return replace(fit, parameters=of(found), report=report)
+    found, report = run_accelerated_em(step, _anywhere, as_vector(climbed.parameters), options, progress)
+    return replace(fit, parameters=parameters_of(found, point), report=report)
+
+
+def _anywhere(vector: Floats) -> Floats:
+    """Logits have no bounds."""
+    return vector
 
 
 def _newton(fit: LevelFit, enough: float) -> tuple[LevelFit, bool]:

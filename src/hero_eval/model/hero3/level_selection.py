@@ -12,11 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from hero_eval.model.em import EMOptions
 from hero_eval.model.hero3.appeals import class_certainty, gold_log_likelihood
 from hero_eval.model.hero3.class_split import BLURRED, level_certainty
 from hero_eval.model.hero3.drift import gold_contradiction
-from hero_eval.model.hero3.fit import LevelFit, fit_levels
+from hero_eval.model.hero3.fit import LevelFit, near_maximum
 from hero_eval.model.hero3.shape import LevelShape, RoundRows
 from hero_eval.model.patterns import Ints
 
@@ -50,9 +49,6 @@ is needed (reasoned: in `benchmarks/many_judges.py` it is a million times as pro
 _WORSE_IN_A_ROW = 2
 """Numbers of levels that are no better than the best so far, after which no more are tried. Doubled (measured, dices350
 too): the same numbers are chosen, for more time."""
-_LOOKING = EMOptions(tolerance=1e-6, step_tolerance=None, max_steps=300)
-"""Enough to tell shapes apart, nearly always. With a tolerance twice as loose (measured): the rate of dices350, where
-several numbers of levels are about as good, moves by .013; the others stay."""
 
 
 def shape_for(n_rounds: int, shape: LevelShape) -> LevelShape:
@@ -71,12 +67,12 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     if rows.has_ordered_answers:
         shape = LevelShape(ORDERED_LEVELS, rows.n_classes)
-        best = fit_levels(rows, shape, groups, _LOOKING, progress=progress)
+        best = near_maximum(rows, shape, groups, progress)
         return _with_appeals(best, progress) if anchored else best
     for n_levels in LEVELS if anchored else LEVELS[1:]:
         shape = shape_for(rows.n_rounds, LevelShape(n_levels, rows.n_classes))
         least = -np.inf if best is None else best.criterion
-        other = fit_levels(rows, shape, groups, _LOOKING, progress=progress, loose=False, to_beat=least)
+        other = near_maximum(rows, shape, groups, progress, to_beat=least)
         if n_levels == 0 and gold_contradiction(other) > CONTRADICTED:
             continue
         if best is None or other.criterion > best.criterion:
@@ -98,7 +94,7 @@ def _with_appeals(levels: LevelFit, progress: Callable[[int, float], None] | Non
         if n_appeals * rows.n_classes > _MOST_COMPONENTS:
             break
         shape = LevelShape(0, rows.n_classes, n_appeals=n_appeals)
-        other = fit_levels(rows, shape, levels.groups, _LOOKING, progress=progress, to_beat=best.criterion)
+        other = near_maximum(rows, shape, levels.groups, progress, to_beat=best.criterion)
         if other.criterion <= best.criterion or gold_log_likelihood(other) < needed:
             break
         if class_certainty(other) > BLURRED:

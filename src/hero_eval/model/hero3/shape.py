@@ -429,13 +429,17 @@ def as_vector(point: LevelParameters) -> Floats:
 
 def moved_parameters(at: LevelParameters, step: Floats) -> LevelParameters:
     """The parameters with all free numbers moved, in the order of `as_vector`."""
-    answers, levels, tilts, classes = np.split(step, np.cumsum([at.answers.size, at.levels.size, at.tilts.size]))
-    return LevelParameters(
-        at.answers + answers.reshape(at.answers.shape),
-        at.levels + levels,
-        at.tilts + tilts.reshape(at.tilts.shape),
-        at.classes + classes.reshape(at.classes.shape),
+    by = parameters_of(step, at)
+    return LevelParameters(at.answers + by.answers, at.levels + by.levels, at.tilts + by.tilts, at.classes + by.classes)
+
+
+def parameters_of(vector: Floats, like: LevelParameters) -> LevelParameters:
+    """The parameters whose free numbers (p,) are these, as many of each kind as those `like` them."""
+    answers, levels, tilts, classes = np.split(
+        vector, np.cumsum([like.answers.size, like.levels.size, like.tilts.size])
     )
+    shapes = like.answers.shape, like.tilts.shape, like.classes.shape
+    return LevelParameters(answers.reshape(shapes[0]), levels, tilts.reshape(shapes[1]), classes.reshape(shapes[2]))
 
 
 @dataclass(frozen=True, eq=False)
