@@ -65,9 +65,9 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
     """One component per class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
 
     A component that is a class without any gold would be named by the labels alone, so there must be levels then. So
-    there must where components that are classes contradict the gold, and they are the better explanation only as long
-    as moods that labelers share in a round (`moods`) do not make classes a better one. Answers in more steps than there are classes get
-    many levels, in whose shares rounds differ by a tilt alone.
+    there must where components that are classes contradict the gold. Levels are the better explanation only as long as
+    moods that labelers share in a round do not make classes a better one. Answers in more steps than there are classes
+    get many levels, in whose shares rounds differ by a tilt alone.
     """
     best, worse, classes = None, 0, None
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
