@@ -2,13 +2,16 @@
 
     python benchmarks/shifting_judges.py [--draws 40] [--judges 3 5 10] [--shifts 0 0.4] [--kinds strict skill both]
     python benchmarks/shifting_judges.py --kinds prompt --shifts 1
+    python benchmarks/shifting_judges.py --together 0.3 --judges 5 --shifts 0.4
 
 Each draw has `--past` past rounds of 200 items with `--golds` golds each, and a current one of 300 without. The logits
 of all labelers' answers move by the same normal number of standard deviation `--shifts` in each round: towards class 1
 for items of both classes (`strict`), towards the right answer (`skill`), by one number for each class (`both`), or in
 the current round alone, away from class 1 for items of that class, as a changed prompt may do (`prompt`). Shown are the
 bias and the root mean square error with their Monte Carlo errors, cover and width of the 95% interval, and how often a
-gate at the truth opens wrongly on either side. `hero3_before` is hero3 without moods (`model.hero3.moods`).
+gate at the truth opens wrongly on either side. `--together` is the correlation of labelers' errors on an item, by a
+normal variable that they share: then moods are not to be had from labels. `hero3_before` is hero3 without moods
+(`model.hero3.moods`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from real_rounds import THREADS
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 
 import hero_eval as hero
 from hero_eval.methods import hero3 as module
@@ -63,12 +66,23 @@ def shift_of(rng: np.random.Generator, kind: str, size: float, is_current: bool)
 
 
 def make_round(
-    rng: np.random.Generator, right: Floats, shift: Floats, name: str, n_items: int, n_gold: int
+    rng: np.random.Generator,
+    right: Floats,
+    shift: Floats,
+    name: str,
+    n_items: int,
+    n_gold: int,
+    together: float,
 ) -> tuple[Round, float]:
     """A round, and its true rate; right (2, J): P(right answer) of items of either class."""
     truth = (rng.random(n_items) < expit(rng.normal(0.0, RATES_SD))).astype(np.int64)
     lines = np.stack([-logit(right[0]), logit(right[1])]) + shift[:, None]
-    labels = (rng.random((n_items, right.shape[1])) < expit(lines)[truth]).astype(np.int64)
+    if together:
+        shared, own = rng.standard_normal((n_items, 1)), rng.standard_normal((n_items, right.shape[1]))
+        drawn = ndtr(np.sqrt(together) * shared + np.sqrt(1.0 - together) * own)
+    else:
+        drawn = rng.random((n_items, right.shape[1]))
+    labels = (drawn < expit(lines)[truth]).astype(np.int64)
     ids = np.array([f"{name}-{number:04d}" for number in range(n_items)])
     judges = np.array([f"judge-{number:02d}" for number in range(right.shape[1])])
     columns = {"item": np.repeat(ids, len(judges)), "labeler": np.tile(judges, n_items), "label": labels.ravel()}
@@ -77,7 +91,7 @@ def make_round(
     return Round(pa.table(columns), gold, classes=["0", "1"], name=name), float(truth.mean())
 
 
-def play(job: tuple[Cell, int], n_past: int, golds: int, methods: Sequence[str]) -> list[Answer]:
+def play(job: tuple[Cell, int], n_past: int, golds: int, together: float, methods: Sequence[str]) -> list[Answer]:
     """All methods on one draw."""
     warnings.simplefilter("error")
     (kind, n_judges, size), draw = job
@@ -86,8 +100,9 @@ def play(job: tuple[Cell, int], n_past: int, golds: int, methods: Sequence[str])
     past = []
     for number in range(n_past):
         shift = shift_of(rng, kind, size, is_current=False)
-        past.append(make_round(rng, right, shift, f"r{number}", PAST_ITEMS, golds)[0])
-    current, truth = make_round(rng, right, shift_of(rng, kind, size, is_current=True), "now", ITEMS, 0)
+        past.append(make_round(rng, right, shift, f"r{number}", PAST_ITEMS, golds, together)[0])
+    shift = shift_of(rng, kind, size, is_current=True)
+    current, truth = make_round(rng, right, shift, "now", ITEMS, 0, together)
     answers = []
     for method in methods:
         found = estimate(current, past, method)
@@ -116,11 +131,12 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["strict"], choices=KINDS)
     parser.add_argument("--past", type=int, default=4, help="past rounds")
     parser.add_argument("--golds", type=int, default=20, help="in each of them")
+    parser.add_argument("--together", type=float, default=0.0, help="correlation of labelers' errors on an item")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     asked = parser.parse_args()
     os.environ.update(dict.fromkeys(THREADS, "1"))
-    played = partial(play, n_past=asked.past, golds=asked.golds, methods=asked.methods)
+    played = partial(play, n_past=asked.past, golds=asked.golds, together=asked.together, methods=asked.methods)
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
         for cell in product(asked.kinds, asked.judges, asked.shifts):
             jobs = [(cell, draw) for draw in range(asked.first, asked.first + asked.draws)]

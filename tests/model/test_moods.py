@@ -279,4 +279,8 @@ def test_no_class_is_first() -> None:
             patch.setattr(level_selection, "LEVELS", (0,))
             fit = ask([made[-1]], made[:-1], Options("hero3")).question.fits[0]
         values.append(fit.rates[order])
+        assert fit.levels is not None
+        assert read_moods(fit.levels) is not None  # so that moods are what is tested
+        assert fit.between is not None
+        assert fit.between.toward is not None  # and a mean of grades drifts by all steps of its scale
     assert values[0] == pytest.approx(values[1], abs=1e-9)

@@ -81,7 +81,8 @@ class ClassSplit:
     """How far the current round's class logits are moved because of its shape, (K-1,), and the drift that is left.
 
     weight: the posterior mean of c; moves (R, K-1): what the shapes say, d_r, on average over the ways of reading them.
-    by_row (P, K-1): what each row's class logits are moved by beside the shift, where moods are read.
+    by_row (P, K-1): what each row's class logits are moved by beside the shift, where moods are read; open: the part of
+    the drift's variance that comes from what is not known of them.
     """
 
     shift: Floats
@@ -89,6 +90,7 @@ class ClassSplit:
     weight: float
     moves: Floats
     by_row: Floats | None = None
+    open: float = 0.0
 
 
 def level_certainty(fit: LevelModel) -> float:
@@ -180,7 +182,7 @@ def split_by_moods(fit: LevelModel, moods: Moods) -> ClassSplit:
     spread = _spread(chance, by_cell) + weight**2 * _unsure(fit, shift_logits(shares, weight * moves), moods)
     drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
     shift = np.einsum("ik,ikc->c", chance, means)
-    return ClassSplit(shift, drift, weight, of_round, weight * moves)
+    return ClassSplit(shift, drift, weight, of_round, weight * moves, spread)
 
 
 def _typical_moves(fit: LevelModel, shares: Floats, moves: Floats) -> Floats:

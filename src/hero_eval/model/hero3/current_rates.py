@@ -7,7 +7,7 @@ Shapes: P rows, J labelers, L answers, q basis functions, K classes, p parameter
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,7 +50,10 @@ class FittedRound:
     def drift_toward(self, direction: Floats) -> DriftPosterior:
         """How far it still may, once its own gold has shown what it tells, in this direction (K-1,) of class logits."""
         told = self.by_gold[1] * even_norm(direction) ** 2
-        return learn_drift(self.fit, direction).from_past.given_gold(told)
+        if self.split is None:
+            return learn_drift(self.fit, direction).from_past.given_gold(told)
+        found = learn_drift(self.fit, direction, self.split.by_row).from_past
+        return replace(found, sizes=np.sqrt(found.sizes**2 + self.split.open)).given_gold(told)
 
     @cached_property
     def by_shape(self) -> Floats:
@@ -218,7 +221,7 @@ def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVaria
         fitted.unseen,
         fitted.past_rates,
         is_split,
-        toward=fitted.drift_toward if fitted.split is None else None,
+        toward=fitted.drift_toward if fitted.split is None or fitted.split.by_row is not None else None,
     ), excess
 
 

@@ -123,10 +123,11 @@ def size_log_prior(scale: float = SIZE_SCALE) -> Floats:
     return out
 
 
-def learn_drift(fit: LevelModel, direction: Floats | None = None) -> DriftPosterior:
+def learn_drift(fit: LevelModel, direction: Floats | None = None, moved: Floats | None = None) -> DriftPosterior:
     """The posterior of the drift's size, from the gold of past rounds, and of the current one if it has any.
 
-    `direction` (K-1,): that of drifts which go this way alone, as multiples of it; None: any.
+    `direction` (K-1,): that of drifts which go this way alone, as multiples of it; None: any. `moved` (P, K-1): by how
+    much rows' class logits by labels are known to be off.
     One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
     drift that they share, and there is none. A round that has only its own gold is read by that, and has drifted from
     nothing.
@@ -139,6 +140,8 @@ def learn_drift(fit: LevelModel, direction: Floats | None = None) -> DriftPoster
     if len(names) == 1:
         return replace(drift_posterior(np.zeros(len(SIZES)), 1), spread=float(np.sqrt(2.0)))
     offset, gold, counts = gold_rows(fit, rows.known)
+    if moved is not None:
+        offset = np.log(_not_nil(shift_logits(np.exp(offset), moved[rows.known])))
     if direction is None or len(direction) == 1:
         log_likelihoods, _ = size_marginals(offset, gold, number, counts)
     else:
