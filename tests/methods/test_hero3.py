@@ -335,7 +335,8 @@ def test_influence_is_the_refitted_derivative(
 ) -> None:
     """A standard error would not be the one of this estimator: an item moves it by another amount than claimed.
 
-    What the current gold shows of the round's drift is held: its error is part of what is left of the drift.
+    What the current gold shows of the round's drift is held, and so is what labels show of its mood: their errors are
+    part of what is left of the drift.
     """
     shape = shape_of(n_levels, n_classes)
     monkeypatch.setattr(
@@ -343,6 +344,7 @@ def test_influence_is_the_refitted_derivative(
     )
     monkeypatch.setattr(hero3_module, "_OPTIONS", TIGHT)
     hold(monkeypatch, current_rates, "gold_shift")
+    hold(monkeypatch, hero3_module, "split_by_moods")
     evidence = make_items(n_classes, n_covariates, seed=3).evidence
     fit = hero3_module.hero3(evidence)
     assert fit.history is not None

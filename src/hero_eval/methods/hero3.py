@@ -19,7 +19,7 @@ from hero_eval.methods.registry import CovariateUse, GoldNeed, method
 from hero_eval.methods.result import Fit
 from hero_eval.model.em import EMOptions
 from hero_eval.model.gold_moves import GoldMoves, gold_moves
-from hero_eval.model.hero3.class_split import learn_split, shape_is_seen
+from hero_eval.model.hero3.class_split import learn_split, shape_is_seen, split_by_moods
 from hero_eval.model.hero3.context import read_in_context
 from hero_eval.model.hero3.current_rates import (
     FittedRound,
@@ -32,6 +32,7 @@ from hero_eval.model.hero3.drift import gold_contradiction
 from hero_eval.model.hero3.fit import LevelFit, are_thin, fit_levels
 from hero_eval.model.hero3.humps import hump_rates
 from hero_eval.model.hero3.level_selection import CONTRADICTED, choose_levels
+from hero_eval.model.hero3.moods import moods_are_seen, read_moods
 from hero_eval.model.hero3.shape import RoundRows
 from hero_eval.model.history import fit_without_gold
 from hero_eval.model.item_posteriors import ItemPosteriors, RoundDoubt
@@ -66,7 +67,7 @@ def hero3(evidence: JointEvidence) -> Fit:
     found = current_rates(fitted, _scope(evidence, fit))
     by_item = item_influences(fit, found)
     between, excess = drift_variance(fitted, found)
-    against = gold_contradiction(fit)
+    against = gold_contradiction(fit, None if fitted.split is None else fitted.split.by_row)
     if against > CONTRADICTED:
         by_item = np.full_like(by_item, np.nan)
     n_history, n_items = evidence.n_history, float(evidence.current.total)
@@ -124,7 +125,12 @@ def _fitted(evidence: JointEvidence) -> tuple[FittedRound, Said]:
     """The fit, with what the shape of the round says where that can be seen, and what is to be said of covariates."""
     found, said = _fitted_levels(evidence)
     found = replace(found, routing=_routing(evidence))
-    if not found.alone or found.over_both or found.unseen is not None or not shape_is_seen(found.fit):
+    if not found.alone or found.over_both or found.unseen is not None:
+        return found, said
+    moods = read_moods(found.fit) if moods_are_seen(found.fit) else None
+    if moods is not None:
+        return replace(found, split=split_by_moods(found.fit, moods)), said
+    if not shape_is_seen(found.fit):
         return found, said
     rounds = (*evidence.past, evidence.current)
     rates = [fit_without_gold(one, evidence.n_classes, evidence.em).latent.class_weights() for one in rounds]

@@ -66,15 +66,18 @@ def _moved_by_shape(fitted: FittedRound, split: ClassSplit) -> list[Finding]:
     rows = fitted.fit.rows
     here = np.where(rows.is_current, rows.patterns.counts, 0.0)
     before = here @ fitted.fit.shares / here.sum()
-    after = here @ shift_logits(fitted.fit.shares, split.shift) / here.sum()
+    after = here @ shift_logits(fitted.by_moods, split.shift) / here.sum()
     if np.abs(after - before).max() < LEAST_MOVE:
         return []
     places = range(1, 2) if len(after) == 2 else range(len(after))
     moved = ", ".join(f"{before[k]:.3f} to {after[k]:.3f}" for k in places)
-    message = (
+    why = (
         "labels tell the level of every item almost surely, and the shape of this round parts the classes elsewhere "
-        f"than history's gold does: rates moved from {moved}"
+        "than history's gold does"
+        if split.by_row is None
+        else "how labels of an item agree shows that all labelers together answer otherwise than in other rounds"
     )
+    message = f"{why}: rates moved from {moved}"
     data = {"weight": split.weight, "before": before.tolist(), "after": after.tolist()}
     return [Finding("F312", message, data)]
 

@@ -16,8 +16,11 @@ taken to be off by  m + c d_r + b_r,  with b_r the drift that nothing explains (
 posterior of the way of reading, c, m and the size of b; the answer is averaged over it. A valley that is always a
 little on one side of the expert's boundary is what m is for; one that is always far from it speaks against the shapes.
 
-What c is beforehand depends on how surely labels tell the levels. Below `BLURRED` nothing of a shape can be seen that
-is not made by the labelers' own noise, and c is 0; above `CLEAR` it is probably large.
+Where labelers err each by itself, labels can show what mood all of them share in a round (`moods`). Reading a round
+with its mood moves every item by its own labels, d_i instead of d_r; all else is the same (`split_by_moods`).
+
+What c is beforehand of shapes depends on how surely labels tell the levels. Below `BLURRED` nothing of a shape can be
+seen that is not made by the labelers' own noise, and c is 0; above `CLEAR` it is probably large.
 Shapes: P rows, R rounds (the last is current), K classes, S ways of reading.
 """
 
@@ -40,6 +43,7 @@ from hero_eval.model.hero3.drift import (
     size_marginals,
 )
 from hero_eval.model.hero3.likelihood import LevelModel
+from hero_eval.model.hero3.moods import Moods
 from hero_eval.model.patterns import Floats, sum_by
 
 BLURRED, CLEAR = 0.96, 0.98
@@ -60,6 +64,9 @@ _WEIGHTS_PRIOR: Floats = np.array([0.1, 0.2, 0.3, 0.4])
 _MOST_PRIOR = 0.95
 """Of that prior: shapes may tell nothing, and gold may say so. With .9, the other 5% less sure, gold needs a little
 less to say it (reasoned)."""
+_MOOD_WEIGHTS_PRIOR: Floats = np.array([0.05, 0.05, 0.1, 0.2, 0.6])
+"""Of all weights, where labels show moods: these come from the model that explains labels best, and are probably right.
+They are shares and sum to 1: nothing to double."""
 _FARTHEST = 4.0
 """Logits: a shape that would move a round farther is not read from it. Doubled, a round whose labels part off a few
 items could be moved to next to none of a class (reasoned)."""
@@ -74,12 +81,16 @@ class ClassSplit:
     """How far the current round's class logits are moved because of its shape, (K-1,), and the drift that is left.
 
     weight: the posterior mean of c; moves (R, K-1): what the shapes say, d_r, on average over the ways of reading them.
+    by_row (P, K-1): what each row's class logits are moved by beside the shift, where moods are read; open: the part of
+    the drift's variance that comes from what is not known of them.
     """
 
     shift: Floats
     drift: DriftPosterior
     weight: float
     moves: Floats
+    by_row: Floats | None = None
+    open: float = 0.0
 
 
 def level_certainty(fit: LevelModel) -> float:
@@ -144,13 +155,59 @@ def learn_split(fit: LevelModel, *readings: Floats) -> ClassSplit:
     chance = np.exp(joint - logsumexp(joint))
     by_cell = np.stack([c * moves[s, -1] for s, c, _ in cells])[:, None] + means - means[0]
     shift = np.einsum("ik,ikc->c", chance, by_cell)
-    off = by_cell - shift
-    spread = float(np.einsum("ik,ikc,cd,ikd->", chance, off, even_precision(len(shift)), off)) / len(shift)
-    drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
+    drift = DriftPosterior(np.sqrt(SIZES**2 + _spread(chance, by_cell)), chance.sum(axis=0), len(names))
     chances = chance.sum(axis=1)
     of_reading = sum_by(np.array([s for s, _, _ in cells[1:]]), chances[1:], len(moves))
     said = np.tensordot(of_reading / of_reading.sum(), moves, axes=1)
     return ClassSplit(shift, drift, float(chances @ [c for _, c, _ in cells]), said)
+
+
+def split_by_moods(fit: LevelModel, moods: Moods) -> ClassSplit:
+    """What gold makes of the moods that labels show: the same posterior, with a move d of every row, by its labels."""
+    rows, shares = fit.rows, label_shares(fit)
+    moves = moods.moves(shares)
+    names, number = np.unique(rows.round[rows.known], return_inverse=True)
+    offset, gold, of_gold = gold_rows(fit, rows.known)
+    log_likelihoods = np.empty((len(WEIGHTS), len(SIZES)))
+    means = np.empty((len(WEIGHTS), len(SIZES), moves.shape[1]))
+    for i, weight in enumerate(WEIGHTS):
+        moved = offset.copy()
+        moved[:, 1:] += weight * moves[rows.known]
+        log_likelihoods[i], means[i] = size_marginals(moved, gold, number, of_gold, MEAN_SD**-2)
+    joint = log_likelihoods + np.log(_MOOD_WEIGHTS_PRIOR)[:, None] + size_log_prior()
+    chance = np.exp(joint - logsumexp(joint))
+    weight = float(chance.sum(axis=1) @ WEIGHTS)
+    of_round = _typical_moves(fit, shares, moves)
+    by_cell = WEIGHTS[:, None, None] * of_round[-1] + means
+    spread = _spread(chance, by_cell) + weight**2 * _unsure(fit, shift_logits(shares, weight * moves), moods)
+    drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
+    shift = np.einsum("ik,ikc->c", chance, means)
+    return ClassSplit(shift, drift, weight, of_round, weight * moves, spread)
+
+
+def _typical_moves(fit: LevelModel, shares: Floats, moves: Floats) -> Floats:
+    """(R, K-1): the mean move of each round's rows (P, K-1), those counting most whose classes are open."""
+    rows = fit.rows
+    weight = (rows.patterns.counts * (1.0 - (shares**2).sum(axis=1)))[:, None]
+    out: Floats = rows.sums_by_round(moves * weight) / np.maximum(rows.sums_by_round(weight), 1e-300)
+    return out
+
+
+def _unsure(fit: LevelModel, shares: Floats, moods: Moods) -> float:
+    """The variance of the current round's shift because labels do not tell its mood for certain."""
+    here = np.where(fit.rows.is_current, fit.rows.patterns.counts, 0.0)
+    rates = (here @ shares / here.sum())[1:]
+    of_rates = np.diag(rates) - np.outer(rates, rates)
+    to_shift = np.linalg.solve(mean_slopes(shares, here) + 1e-9 * np.eye(len(rates)), of_rates)
+    covariance = to_shift @ moods.unsure @ to_shift.T
+    return float(np.trace(even_precision(len(rates)) @ covariance)) / len(rates)
+
+
+def _spread(chance: Floats, by_cell: Floats) -> float:
+    """How far shifts (C, M, K-1) that have these chances (C, M) spread around their mean."""
+    off = by_cell - np.einsum("ik,ikc->c", chance, by_cell)
+    n_free = int(by_cell.shape[2])
+    return float(np.einsum("ik,ikc,cd,ikd->", chance, off, even_precision(n_free), off)) / n_free
 
 
 def _weight_prior(certainty: float) -> Floats:

@@ -7,7 +7,7 @@ Shapes: P rows, J labelers, L answers, q basis functions, K classes, p parameter
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,7 +50,10 @@ class FittedRound:
     def drift_toward(self, direction: Floats) -> DriftPosterior:
         """How far it still may, once its own gold has shown what it tells, in this direction (K-1,) of class logits."""
         told = self.by_gold[1] * even_norm(direction) ** 2
-        return learn_drift(self.fit, direction).from_past.given_gold(told)
+        if self.split is None:
+            return learn_drift(self.fit, direction).from_past.given_gold(told)
+        found = learn_drift(self.fit, direction, self.split.by_row).from_past
+        return replace(found, sizes=np.sqrt(found.sizes**2 + self.split.open)).given_gold(told)
 
     @cached_property
     def by_shape(self) -> Floats:
@@ -63,7 +66,10 @@ class FittedRound:
         rows = self.fit.rows
         if self.over_both or not (rows.known & rows.is_current).any():
             return np.zeros(rows.n_classes - 1), 0.0
-        return gold_shift(self.fit, self.drift.size, self.by_shape, self.routing)
+        known = self.by_shape
+        if self.split is not None and self.split.by_row is not None:
+            known = known + self.split.by_row[rows.known & rows.is_current]
+        return gold_shift(self.fit, self.drift.size, known, self.routing)
 
     @cached_property
     def unseen(self) -> UnseenClasses | None:
@@ -80,11 +86,24 @@ class FittedRound:
     @cached_property
     def shares(self) -> Floats:
         """(P, K): P(class | answers, gold) of every row, with the current round's shift."""
-        shares = self.fit.shares
+        shares = self.by_moods
         if not self.shift.any():
             return shares
         open_rows = self.fit.rows.is_current & ~self.fit.rows.known
         return np.where(open_rows[:, None], shift_logits(shares, self.shift), shares)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether current items without gold are read otherwise than by the fit alone."""
+        return bool(self.shift.any()) or (self.split is not None and self.split.by_row is not None)
+
+    @cached_property
+    def by_moods(self) -> Floats:
+        """(P, K): the same before that shift, with the moods of rounds that labels show."""
+        shares = self.fit.shares
+        if self.split is None or self.split.by_row is None:
+            return shares
+        return np.where(self.fit.rows.known[:, None], shares, shift_logits(shares, self.split.by_row))
 
     def averaged(self, in_scope: Floats) -> tuple[Floats, Floats]:
         """Class shares (P, K) and weights (P,): of the current rows, or of both rounds' rows seen as current.
@@ -113,7 +132,7 @@ class FittedRound:
         past = np.isin(rows.round, np.unique(rows.round[golden])) & ~rows.is_current
         counts = rows.patterns.counts * past
         total = float(counts.sum())
-        return off_edge(counts @ self.fit.shares / total, total) if total > 0.0 else None
+        return off_edge(counts @ self.by_moods / total, total) if total > 0.0 else None
 
     def drift_split(self, rates: Floats) -> DriftSplit | None:
         """The part of the shift from the one past round that is taken for drift, where that is to be told."""
@@ -162,7 +181,7 @@ def rates_alone(fitted: FittedRound, in_scope: Floats) -> Floats:
 def _mean_share(fitted: FittedRound, shares: Floats, weight: Floats) -> CurrentRates:
     """The mean class share by the rows' weights."""
     rows, information = fitted.fit.rows, fitted.fit.information
-    each = _by_shares(fitted.fit.shares, shares) if fitted.shift.any() else np.eye(rows.n_classes)[:, 1:]
+    each = _by_shares(fitted.fit.shares, shares) if fitted.is_moved else np.eye(rows.n_classes)[:, 1:]
     total = weight.sum()
     rates = weight @ shares / total
     pull = (weight / total)[:, None, None] * each
@@ -202,7 +221,7 @@ def drift_variance(fitted: FittedRound, found: CurrentRates) -> tuple[DriftVaria
         fitted.unseen,
         fitted.past_rates,
         is_split,
-        toward=fitted.drift_toward if fitted.split is None else None,
+        toward=fitted.drift_toward if fitted.split is None or fitted.split.by_row is not None else None,
     ), excess
 
 

@@ -123,10 +123,11 @@ def size_log_prior(scale: float = SIZE_SCALE) -> Floats:
     return out
 
 
-def learn_drift(fit: LevelModel, direction: Floats | None = None) -> DriftPosterior:
+def learn_drift(fit: LevelModel, direction: Floats | None = None, moved: Floats | None = None) -> DriftPosterior:
     """The posterior of the drift's size, from the gold of past rounds, and of the current one if it has any.
 
-    `direction` (K-1,): that of drifts which go this way alone, as multiples of it; None: any.
+    `direction` (K-1,): that of drifts which go this way alone, as multiples of it; None: any. `moved` (P, K-1): by how
+    much rows' class logits by labels are known to be off.
     One past round leaves it at its prior where labelers err together. Where each errs by itself, nothing speaks for a
     drift that they share, and there is none. A round that has only its own gold is read by that, and has drifted from
     nothing.
@@ -139,6 +140,8 @@ def learn_drift(fit: LevelModel, direction: Floats | None = None) -> DriftPoster
     if len(names) == 1:
         return replace(drift_posterior(np.zeros(len(SIZES)), 1), spread=float(np.sqrt(2.0)))
     offset, gold, counts = gold_rows(fit, rows.known)
+    if moved is not None:
+        offset = np.log(_not_nil(shift_logits(np.exp(offset), moved[rows.known])))
     if direction is None or len(direction) == 1:
         log_likelihoods, _ = size_marginals(offset, gold, number, counts)
     else:
@@ -176,15 +179,16 @@ def gold_rows(fit: LevelModel, use: Bools) -> tuple[Floats, Ints, Floats]:
     return np.log(_not_nil(fit.gold_by_labels[use[fit.rows.known]])), patterns.gold[use], patterns.counts[use]
 
 
-def gold_contradiction(fit: LevelModel) -> float:
+def gold_contradiction(fit: LevelModel, moved: Floats | None = None) -> float:
     """How far the gold of some class is from what its items' labels alone make of it, in standard errors.
 
-    Half an item is allowed for, so that a class of which next to none is expected is not refuted by one.
+    Half an item is allowed for, so that a class of which next to none is expected is not refuted by one. `moved`
+    (P, K-1) is what rows' class logits by labels are off by.
     """
     if not fit.rows.known.any():
         return 0.0
     offset, gold, counts = gold_rows(fit, fit.rows.known)
-    share = np.exp(offset)
+    share = np.exp(offset) if moved is None else shift_logits(np.exp(offset), moved[fit.rows.known])
     gap = np.abs(counts @ (np.eye(share.shape[1])[gold] - share))
     return float((np.maximum(gap - 0.5, 0.0) / np.sqrt(counts @ (share * (1.0 - share)) + 0.25)).max())
 
@@ -242,11 +246,12 @@ def mean_shifted(shares: Floats, counts: Floats, shifts: Floats) -> Floats:
 
 
 def shift_logits(shares: Floats, shift: Floats) -> Floats:
-    """(P, K): class shares with their log-ratios moved by `shift` (K-1,)."""
-    factors = np.exp(np.append(0.0, shift) - max(float(shift.max(initial=0.0)), 0.0))
+    """(P, K): class shares with their log-ratios moved by `shift`, (K-1,) or (P, K-1)."""
+    whole = np.concatenate([np.zeros((*shift.shape[:-1], 1)), shift], axis=-1)
+    factors = np.exp(whole - whole.max(axis=-1, keepdims=True))
     moved = np.maximum(shares, _LEAST_SHARE)
     moved *= factors
-    moved /= moved @ np.ones((len(factors), 1))
+    moved /= moved @ np.ones((factors.shape[-1], 1))
     return moved
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from hero_eval.model.hero3.appeals import class_certainty, gold_log_likelihood
 from hero_eval.model.hero3.class_split import BLURRED, level_certainty
-from hero_eval.model.hero3.drift import gold_contradiction
+from hero_eval.model.hero3.drift import gold_contradiction, label_shares
 from hero_eval.model.hero3.fit import LevelFit, near_maximum
+from hero_eval.model.hero3.moods import moods_are_seen, read_moods
 from hero_eval.model.hero3.shape import LevelShape, RoundRows
 from hero_eval.model.patterns import Ints
 
@@ -60,10 +61,11 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
     """One component per class, or levels on a scale: as many as the likelihood pays for; near its maximum only.
 
     A component that is a class without any gold would be named by the labels alone, so there must be levels then. So
-    there must where components that are classes contradict the gold. Answers in more steps than there are classes get
-    many levels, in whose shares rounds differ by a tilt alone.
+    there must where components that are classes contradict the gold. Levels are the better explanation only as long as
+    moods that labelers share in a round do not make classes a better one. Answers in more steps than there are classes
+    get many levels, in whose shares rounds differ by a tilt alone.
     """
-    best, worse = None, 0
+    best, worse, classes = None, 0, None
     anchored = len(np.unique(rows.patterns.gold[rows.known])) == rows.n_classes
     if rows.has_ordered_answers:
         shape = LevelShape(ORDERED_LEVELS, rows.n_classes)
@@ -73,6 +75,7 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
         shape = shape_for(rows.n_rounds, LevelShape(n_levels, rows.n_classes))
         least = -np.inf if best is None else best.criterion
         other = near_maximum(rows, shape, groups, progress, to_beat=least)
+        classes = other if n_levels == 0 else classes
         if n_levels == 0 and gold_contradiction(other) > CONTRADICTED:
             continue
         if best is None or other.criterion > best.criterion:
@@ -82,8 +85,21 @@ def choose_levels(rows: RoundRows, groups: Ints, progress: Callable[[int, float]
         if worse == _WORSE_IN_A_ROW:
             break
     assert best is not None
+    if classes is not None and best is not classes and _moods_explain(classes, best.criterion):
+        return classes
     told = anchored and level_certainty(best) > _TOLD_LEVELS  # none where components are classes
     return _with_appeals(best, progress) if told else best
+
+
+def _moods_explain(classes: LevelFit, to_beat: float) -> bool:
+    """Whether components that are classes explain labels best once all labelers may share a mood in each round."""
+    if not moods_are_seen(classes):
+        return False
+    lacking = to_beat - classes.criterion
+    moods = read_moods(classes, lacking)
+    if moods is None or moods.gain <= lacking:
+        return False
+    return gold_contradiction(classes, moods.moves(label_shares(classes))) <= CONTRADICTED
 
 
 def _with_appeals(levels: LevelFit, progress: Callable[[int, float], None] | None) -> LevelFit:

@@ -17,8 +17,8 @@ Every item is in a hidden *component*; labelers answer independently given it. T
   the same.
 
 The modules, each using only those before it: `shape`, `likelihood`, `multinomial`, `level_priors`, `m_steps`,
-`level_information`, `fit`, `context`; then `drift`, `appeals`, `class_split`, `level_selection`, `shared_drift`,
-`drift_split` and `current_rates`, which read a fit.
+`level_information`, `fit`, `context`; then `drift`, `appeals`, `moods`, `class_split`, `level_selection`,
+`shared_drift`, `drift_split` and `current_rates`, which read a fit.
 
 Symbols: alpha_j, beta_j are `LevelParameters.answers` (not the paper's sensitivity and specificity, which are what the
 lines give at a class); p_g `levels`, a_r `tilts`, (u, v, eta) `classes`. The paper's mu is the mean of the current
