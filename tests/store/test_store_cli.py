@@ -192,6 +192,58 @@ def test_defaults_come_from_a_file(place: Path) -> None:
     assert strict(ask("estimate", "own.csv", "--level", "0.5", "--json"))["interval"]["level"] == 0.5
 
 
+EVERY_DEFAULT = """
+question = "defect"
+model = "v9"
+classes = ["0", "1"]
+positive = "1"
+missing = ["skip"]
+exclude_labelers = ["nobody"]
+method = "hero1"
+columns = { labeler = "rater" }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "call",
+    [
+        "estimate --round 2026-w46 --no-save",
+        "compare --round 2026-w46 --no-save",
+        "compare --round 2026-w46 --other-round 2026-w47 --no-save",
+        "report --round 2026-w46 --output r.html",
+        "next --round 2026-w46 --count 3",
+        "plan --round 2026-w46 --width 0.1",
+        "labelers",
+        "backtest",
+        "rank --question defect --best lowest",
+        "add votes.csv --round 2026-w48 --question arena",
+    ],
+)
+def test_defaults_of_a_project_refuse_nothing(place: Path, call: str) -> None:
+    """What a file says of reading files, or of rates, was refused (E204) wherever it has no effect: no round of the
+    store could be estimated, and no votes added, in a project whose tables call a labeler a rater."""
+    rows = [
+        line for line in (EXAMPLE / "history" / "labels.csv").read_text().splitlines(True) if "vendor-05" not in line
+    ]
+    shutil.copytree(EXAMPLE / "history", place / "june")
+    (place / "june" / "labels.csv").write_text("".join(rows))
+    ask("add", "june", "--round", "2026-w47", "--model", "v8")
+    votes = {"item": [1, 2, 3], "model_a": ["v6", "v6", "v7"], "model_b": ["v7", "v8", "v8"], "label": ["A", "B", "A"]}
+    pd.DataFrame({**votes, "rater": "ann"}).to_csv(place / "votes.csv", index=False)
+    gate = "fail_below = 0.9\n" if call.startswith("compare") else ""  # of a rate: a difference would close it
+    (place / "hero.toml").write_text(gate + EVERY_DEFAULT, encoding="utf-8")
+    ask(*call.split())
+
+
+@pytest.mark.slow
+def test_what_is_typed_is_still_refused(place: Path) -> None:
+    """Defaults give way in silence; what somebody asks for must not."""
+    (place / "hero.toml").write_text(EVERY_DEFAULT, encoding="utf-8")
+    assert "--missing has no effect" in refused("estimate", "--round", "2026-w46", "--missing", "skip")
+    assert "--method has no effect" in refused("compare", "--round", "2026-w46", "--method", "hero1")
+
+
 @pytest.mark.slow
 def test_history_may_be_a_default(place: Path) -> None:
     ask("add", str(EXAMPLE / "history"), "--round", "2026-w44", "--model", "v5")
