@@ -147,6 +147,28 @@ def test_late_gold_and_removal(place: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_adding_did_is_what_the_store_holds(place: Path) -> None:
+    """New columns and another date were written while it was said that nothing was added, and gold of items without
+    labels was counted as added, though no other page counts it."""
+    items = list(hero.read_round(EXAMPLE / "current").item_ids)
+    (place / "columns").mkdir()
+    pd.DataFrame({"item": items, "hour": 3.0}).to_csv(place / "columns" / "items.csv", index=False)
+    told = ask("add", "columns", "--round", "2026-w46")
+    assert "532 items changed" in told
+    assert "nothing was added" in ask("add", "columns", "--round", "2026-w46", "--exist-ok")
+    told = ask("add", "--round", "2026-w46", "--date", "2026-11-12")
+    assert "2026-11-12" in told
+    assert "nothing was added" not in told
+    shutil.copytree(EXAMPLE / "history", place / "june")
+    gold = (place / "june" / "gold.csv").read_text()
+    first = gold.splitlines()[1].split(",")[0]
+    rows = (place / "june" / "labels.csv").read_text().splitlines(True)
+    (place / "june" / "labels.csv").write_text("".join(row for row in rows if row.split(",")[0] != first))
+    told = json.loads(ask("add", "june", "--round", "2026-w47", "--json"))
+    assert told["added"]["gold"] == 52 == {row["round"]: row["gold"] for row in listed()}["2026-w47"]
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_import_shows_first_and_changes_nothing() -> None:
     before = listed()

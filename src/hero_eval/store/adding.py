@@ -46,6 +46,8 @@ class Added:
     findings: tuple[Finding, ...]
     changed: int = 0
     """Items that were there, and got labels, gold or columns."""
+    written: bool = True
+    """Whether the store is another one now; not if it had all of this."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,8 @@ def _write(store: ReadableStore, plan: AddingPlan, given: Incoming, options: Rea
 def _added(plan: AddingPlan, about: About, entry: Entry) -> Added:
     n_items = entry.items - (about.old.items if about.old else 0)
     n_labels, n_gold = plan.fresh.labels.num_rows, plan.fresh.gold.num_rows
+    if "votes" not in plan.knows:  # gold of items that have no labels waits until they come, as `rounds` counts it
+        n_gold = len(set(plan.fresh.gold["item"].to_pylist()) & set(plan.read.item_ids))
     return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings, plan.changed)
 
 
@@ -401,7 +405,7 @@ def _nothing_new(plan: AddingPlan, about: About, exist_ok: bool) -> Added:
     """Everything that came is there already: E404, unless that is welcome."""
     assert about.old is not None
     if exist_ok:
-        return Added(about.old, 0, 0, 0, True, plan.findings)
+        return Added(about.old, 0, 0, 0, True, plan.findings, written=False)
     raise wrong(
         "E404",
         f"round {about.name!r} is in the store already, with all of this ({count_of(about.old.labels, 'label')}, "
