@@ -315,7 +315,7 @@ def data_tables(rows: StoredRows, name: str, batch: str) -> tuple[dict[str, Any]
         whole = same | kept
         fields = schema(kind)
         stored[kind] = pa.table([_cast(whole[field.name], field.type) for field in fields], schema=fields)
-    return stored, columns
+    return stored, columns if "items" in stored else []
 
 
 def _cast(column: Any, kind: Any) -> Any:
