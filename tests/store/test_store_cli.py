@@ -169,6 +169,30 @@ def test_what_adding_did_is_what_the_store_holds(place: Path) -> None:
 
 
 @pytest.mark.slow
+def test_queues_follow_each_other_in_a_store(place: Path) -> None:
+    """The probabilities of a second queue contradicted those of the first (E114), a table of them alone was no table
+    (E104), and beside gold they were dropped: only the page could give gold to a stored round twice."""
+    for turn in (1, 2):
+        drawn = ("next", "--round", "2026-w46", "--count", "20", "--seed", str(turn), "-o", "q.csv")
+        told = ask(*drawn, "--probabilities", "p.csv")
+        assert "hero add p.csv --round 2026-w46" in told
+        assert all(len(line) <= 80 for line in told.splitlines() if "store" not in line)
+        queue = pd.read_csv("q.csv").assign(gold=turn % 2)
+        queue.to_csv("answered.csv", index=False)
+        early = refused("add", "--round", "2026-w46", "--gold", "answered.csv")  # of twenty items alone
+        assert "E115" in early
+        ask("add", "p.csv", "--round", "2026-w46")
+        ask("add", "--round", "2026-w46", "--gold", "answered.csv")
+    held = hero.open_store(place / "hero-store").round("2026-w46")
+    wanted = pd.read_csv("p.csv").set_index("item")["gold_probability"]
+    assert held.n_gold == 40
+    assert held.gold_probability() == pytest.approx(wanted.loc[list(held.item_ids)].to_numpy())
+    first = hero.open_store(place / "hero-store", version=3).round("2026-w46").gold_probability()
+    assert first is not None
+    assert np.all(first < held.gold_probability())
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_import_shows_first_and_changes_nothing() -> None:
     before = listed()

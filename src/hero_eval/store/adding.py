@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hero_eval.any_round import GOLD_PROBABILITY
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.read_options import ReadOptions, make_options
@@ -125,6 +126,7 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
         _refuse_mixed(read, where)
     assert read is not None
     fresh = packing.new_rows(fresh, stored, read.values)
+    _refuse_half_a_draw(fresh, stored, read, where)
     judges = [one.labeler for one in known if one.kind == "judge"]
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     own = () if given.is_votes else read.notes  # of votes their own reader told
@@ -133,6 +135,22 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
     found += tuple(twin_findings(fresh, about.name, log))
     knows, changed = _knows(read, given, about, resolved), len(_items_of(fresh) & _items_of(stored))
     return AddingPlan(fresh, read, knows, told, resolved, log.version, found, changed)
+
+
+def _refuse_half_a_draw(fresh: StoredRows, stored: StoredRows, read: Contents, where: str) -> None:
+    """E115 where probabilities of gold come and leave some item without one, or with that of an earlier draw."""
+    if GOLD_PROBABILITY not in fresh.items.column_names:
+        return
+    Round._of(read).gold_probability()
+    came = set(fresh.items["item"].to_pylist())
+    left = [str(item) for item in read.ids if str(item) not in came]
+    if left and packing.drawn_anew(fresh.items, stored.items):
+        raise wrong(
+            "E115",
+            f"{where} has another {GOLD_PROBABILITY} than the store for some items and none for {len(left)} of "
+            f"{len(read.ids)}, for example {left[0]!r}: a draw changes that of all. Give those of every item, which "
+            "hero next --probabilities FILE writes.",
+        )
 
 
 def _items_of(rows: StoredRows) -> set[str]:
