@@ -52,6 +52,8 @@ def test_rounds_of_votes_are_listed_like_others(site: httpx.Client) -> None:
     on the command line: it looked for the estimate of every round that has no number yet."""
     listed = site.get("/")
     assert listed.status_code == 200
+    assert "Leaderboard of 2026-w02" in listed.text
+    assert "Estimate 2026-w02" not in listed.text  # votes have no rate
     assert all(name in listed.text for name in ("2026-w01", "2026-w02", "2025-w01"))
     for page in ("labelers", "backtest", "models", "gold", "work"):
         assert site.get(f"/{page}?question=chat", follow_redirects=True).status_code == 200, page
