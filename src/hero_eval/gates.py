@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 from hero_eval.errors import wrong
@@ -62,7 +63,7 @@ class Gate:
     Raises
     ------
     InputError
-        If a bound is nan, no value lies between the bounds, or the number of looks is none (E201).
+        If a bound is no number, no value lies between the bounds, or the number of looks is none (E201).
 
     Examples
     --------
@@ -87,7 +88,7 @@ class Gate:
             raise wrong("E201", f"looks is {self.looks!r}. It is a whole number of 1 or more")
         for name in ("fail_below", "fail_above"):
             value = getattr(self, name)
-            if value is not None and math.isnan(value):
+            if value is not None and (not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value)):
                 raise wrong("E201", f"{name} is {value!r}. It is a number to compare the estimate with")
         if self.fail_below is not None and self.fail_above is not None and self.fail_below > self.fail_above:
             raise wrong(

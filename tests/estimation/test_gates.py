@@ -110,9 +110,12 @@ class TestVerdict:
         assert gate.to_dict([])["state"] == "undecided"
 
     def test_no_number_is_a_bound(self) -> None:
-        """nan is above and below nothing, so every gate would open."""
-        with pytest.raises(hero.InputError, match="E201"):
-            Gate(fail_above=math.nan)
+        """nan is above and below nothing, so every gate would open; a text ended in a TypeError of Python's."""
+        for bound in (math.nan, "0.8", True, [0.8]):
+            with pytest.raises(hero.InputError, match="E201"):
+                Gate(fail_above=bound)  # type: ignore[arg-type]
+        assert Gate(fail_above=float(np.float32(0.5))).is_asked
+        assert Gate(fail_above=np.float32(0.5)).is_asked  # type: ignore[arg-type]
 
     def test_bounds_that_no_value_meets_are_refused(self) -> None:
         """A release would wait for a gate that can never open."""

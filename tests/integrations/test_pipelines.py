@@ -90,8 +90,15 @@ def test_the_action_tells_what_is_wrong(project: Path) -> None:
     assert status == 2
     assert "E101" in said
     assert "no answer" in page
+    assert "- `E101` rounds/june does not exist" in page
+    assert "What to do: Check the path" in page
+    assert "\N{REPLACEMENT CHARACTER}" not in page  # of every fold of the sentence for the terminal
     status, *_ = run_step(project, current="rounds/may", history="rounds/x*")
     assert status == 2
+
+
+def test_what_no_document_tells_is_shown_in_the_words_of_the_log() -> None:
+    assert summary(None, "Traceback\n  of a|b\n") == "### HERO: no answer\n\nTraceback of a\\|b\n"
 
 
 def test_groups_and_unknown_numbers_are_shown() -> None:

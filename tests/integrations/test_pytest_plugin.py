@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import entry_points
 from pathlib import Path
 from xml.etree import ElementTree
@@ -60,7 +61,19 @@ def test_what_was_found_is_in_the_report_for_machines(project: pytest.Pytester) 
     run(project, "assert 0.1 <= may.rate", "--junitxml=out.xml").assert_outcomes(passed=1)
     found = ElementTree.parse(project.path / "out.xml").find(".//property[@name='hero']")
     assert found is not None
-    assert "'state': 'open'" in str(found.get("value"))
+    document = json.loads(str(found.get("value")))
+    assert document["gate"]["state"] == "open"
+    rate = hero.estimate_rate(hero.read_round(EXAMPLE / "current"), hero.read_round(EXAMPLE / "history"))
+    assert document["value"] == rate.value
+
+
+def test_a_gate_that_is_asked_often_takes_its_looks(project: pytest.Pytester) -> None:
+    """The bound of a single look, .2594, would open a gate that is asked ten times; `looks` was no option here."""
+    ten = "hero_round('rounds/may', history='rounds/*', looks=10).rate <= 0.27"
+    run(project, f"assert may.rate <= 0.27 and not {ten}").assert_outcomes(passed=1)
+    result = run(project, f"assert {ten}")
+    result.assert_outcomes(failed=1)
+    assert "at level 0.995" in result.stdout.str()
 
 
 def test_a_number_in_doubt_opens_nothing(project: pytest.Pytester) -> None:
@@ -98,7 +111,7 @@ def test_two_models_and_flags(project: pytest.Pytester) -> None:
     (may / "items.csv").write_text("item,flag\n" + "".join(f"{item},{i % 2}\n" for i, item in enumerate(items)))
     body = (
         "june = hero_round('june', history='rounds/april', method='hero1')\n    assert may.minus(june) >= -0.5\n"
-        "    assert may.moderation('flag')['recall'] >= 0"
+        "    assert may.minus('june') >= -0.5\n    assert may.moderation('flag')['recall'] >= 0"
     )
     run(project, body, method="hero1").assert_outcomes(passed=1)
     itself = run(project, "assert may.minus(may) >= -0.5", method="hero1")

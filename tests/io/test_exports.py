@@ -539,3 +539,29 @@ def test_two_providers_are_two_rounds(tmp_path: Path) -> None:
     ask("import", str(path), "--round", "may", "--store", store)
     rounds = {row.round: row.model for row in hero.open_store(store).rounds()}
     assert rounds == {"may-echo": "echo", "may-openai-new": "openai:new"}
+    ask("import", str(path), "--round", "june", "--provider", "echo", "--store", store)
+    assert hero.open_store(store).find("june").model == "echo"
+
+
+@pytest.mark.parametrize("kept", ["promptId", "prompt", "neither"])
+@pytest.mark.parametrize("prompts", [1, 2])
+def test_two_providers_answer_the_same_items(tmp_path: Path, prompts: int, kept: str) -> None:
+    """promptIdx counts the columns of promptfoo's table, a column for each provider and prompt: taken for the number of
+    the prompt, two models shared no item, and their difference was that of strangers."""
+    rows = json.loads((EXPORTS / "promptfoo.json").read_text(encoding="utf-8"))["results"]["results"]
+    results = []
+    for column in range(2 * prompts):
+        for one in json.loads(json.dumps(rows)):
+            provider, written = divmod(column, prompts)
+            one |= {"provider": {"id": f"model-{provider}"}, "promptIdx": column, "promptId": f"digest-{written}"}
+            one["prompt"]["label"] = f"{written}: Say {{{{word}}}}"
+            if kept != "promptId":
+                del one["promptId"]
+            if kept == "neither":
+                del one["prompt"]["label"]
+            results.append(one)
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps({"results": {"version": 3, "results": results}}), encoding="utf-8")
+    one, other = (set(read_export(path, provider=f"model-{k}").items["item"].to_pylist()) for k in range(2))
+    assert one == other
+    assert len(one) == 4 * prompts

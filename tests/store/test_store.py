@@ -27,6 +27,7 @@ import hero_eval as hero
 from hero_eval.io.frames import from_frames
 from hero_eval.round import Round
 from hero_eval.store import commits, delta
+from hero_eval.store import contents as packing
 from hero_eval.store.dates import day_in_name
 from hero_eval.store.receipts import receipts
 from hero_eval.store.schemas import TABLES
@@ -233,6 +234,25 @@ def test_a_dry_run_says_what_would_come_and_writes_nothing(store: Store, tmp_pat
     for name in ("round", "question", "date", "items", "labels", "gold", "labelers"):
         assert getattr(seen.entry, name) == getattr(done.entry, name)
     assert refused(lambda: store.add(given["labels"], round="r", dry_run=True)).code == "E404"
+
+
+@pytest.mark.parametrize("written_by", ["this version", "one that promised items"])
+def test_a_folder_that_grew_is_added_again(store: Store, written_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Late gold or labels with the items as they were made the whole round unreadable (E406): its record promised items
+    in a batch that brought none. Rounds that were written so are read again."""
+    if written_by != "this version":
+        rightly = packing.data_tables
+
+        def promising(rows: Any, name: str, batch: str) -> Any:
+            return rightly(rows, name, batch)[0], packing.pack_items(rows.items)[1]
+
+        monkeypatch.setattr(packing, "data_tables", promising)
+    given = small(1)
+    store.add(from_frames(given["labels"], None, given["items"]), round="r")
+    store.add(from_frames(**given), round="r")
+    same(Round(**given, name="r"), store.round("r"))
+    assert store.round("r").n_gold == given["gold"].num_rows
+    assert store.estimate("r", method="ppi").result.n_items == 60
 
 
 def test_late_covariates_join_the_others(store: Store) -> None:

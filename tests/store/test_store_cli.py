@@ -147,6 +147,52 @@ def test_late_gold_and_removal(place: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_adding_did_is_what_the_store_holds(place: Path) -> None:
+    """New columns and another date were written while it was said that nothing was added, and gold of items without
+    labels was counted as added, though no other page counts it."""
+    items = list(hero.read_round(EXAMPLE / "current").item_ids)
+    (place / "columns").mkdir()
+    pd.DataFrame({"item": items, "hour": 3.0}).to_csv(place / "columns" / "items.csv", index=False)
+    told = ask("add", "columns", "--round", "2026-w46")
+    assert "532 items changed" in told
+    assert "nothing was added" in ask("add", "columns", "--round", "2026-w46", "--exist-ok")
+    told = ask("add", "--round", "2026-w46", "--date", "2026-11-12")
+    assert "2026-11-12" in told
+    assert "nothing was added" not in told
+    shutil.copytree(EXAMPLE / "history", place / "june")
+    gold = (place / "june" / "gold.csv").read_text()
+    first = gold.splitlines()[1].split(",")[0]
+    rows = (place / "june" / "labels.csv").read_text().splitlines(True)
+    (place / "june" / "labels.csv").write_text("".join(row for row in rows if row.split(",")[0] != first))
+    told = json.loads(ask("add", "june", "--round", "2026-w47", "--json"))
+    assert told["added"]["gold"] == 52 == {row["round"]: row["gold"] for row in listed()}["2026-w47"]
+
+
+@pytest.mark.slow
+def test_queues_follow_each_other_in_a_store(place: Path) -> None:
+    """The probabilities of a second queue contradicted those of the first (E114), a table of them alone was no table
+    (E104), and beside gold they were dropped: only the page could give gold to a stored round twice."""
+    for turn in (1, 2):
+        drawn = ("next", "--round", "2026-w46", "--count", "20", "--seed", str(turn), "-o", "q.csv")
+        told = ask(*drawn, "--probabilities", "p.csv")
+        assert "hero add p.csv --round 2026-w46" in told
+        assert all(len(line) <= 80 for line in told.splitlines() if "store" not in line)
+        queue = pd.read_csv("q.csv").assign(gold=turn % 2)
+        queue.to_csv("answered.csv", index=False)
+        early = refused("add", "--round", "2026-w46", "--gold", "answered.csv")  # of twenty items alone
+        assert "E115" in early
+        ask("add", "p.csv", "--round", "2026-w46")
+        ask("add", "--round", "2026-w46", "--gold", "answered.csv")
+    held = hero.open_store(place / "hero-store").round("2026-w46")
+    wanted = pd.read_csv("p.csv").set_index("item")["gold_probability"]
+    assert held.n_gold == 40
+    assert held.gold_probability() == pytest.approx(wanted.loc[list(held.item_ids)].to_numpy())
+    first = hero.open_store(place / "hero-store", version=3).round("2026-w46").gold_probability()
+    assert first is not None
+    assert np.all(first < held.gold_probability())
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("place")
 def test_import_shows_first_and_changes_nothing() -> None:
     before = listed()
@@ -190,6 +236,58 @@ def test_defaults_come_from_a_file(place: Path) -> None:
     assert told["interval"]["level"] == 0.8
     assert told["what"] == "rate of 'bad'"
     assert strict(ask("estimate", "own.csv", "--level", "0.5", "--json"))["interval"]["level"] == 0.5
+
+
+EVERY_DEFAULT = """
+question = "defect"
+model = "v9"
+classes = ["0", "1"]
+positive = "1"
+missing = ["skip"]
+exclude_labelers = ["nobody"]
+method = "hero1"
+columns = { labeler = "rater" }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "call",
+    [
+        "estimate --round 2026-w46 --no-save",
+        "compare --round 2026-w46 --no-save",
+        "compare --round 2026-w46 --other-round 2026-w47 --no-save",
+        "report --round 2026-w46 --output r.html",
+        "next --round 2026-w46 --count 3",
+        "plan --round 2026-w46 --width 0.1",
+        "labelers",
+        "backtest",
+        "rank --question defect --best lowest",
+        "add votes.csv --round 2026-w48 --question arena",
+    ],
+)
+def test_defaults_of_a_project_refuse_nothing(place: Path, call: str) -> None:
+    """What a file says of reading files, or of rates, was refused (E204) wherever it has no effect: no round of the
+    store could be estimated, and no votes added, in a project whose tables call a labeler a rater."""
+    rows = [
+        line for line in (EXAMPLE / "history" / "labels.csv").read_text().splitlines(True) if "vendor-05" not in line
+    ]
+    shutil.copytree(EXAMPLE / "history", place / "june")
+    (place / "june" / "labels.csv").write_text("".join(rows))
+    ask("add", "june", "--round", "2026-w47", "--model", "v8")
+    votes = {"item": [1, 2, 3], "model_a": ["v6", "v6", "v7"], "model_b": ["v7", "v8", "v8"], "label": ["A", "B", "A"]}
+    pd.DataFrame({**votes, "rater": "ann"}).to_csv(place / "votes.csv", index=False)
+    gate = "fail_below = 0.9\n" if call.startswith("compare") else ""  # of a rate: a difference would close it
+    (place / "hero.toml").write_text(gate + EVERY_DEFAULT, encoding="utf-8")
+    ask(*call.split())
+
+
+@pytest.mark.slow
+def test_what_is_typed_is_still_refused(place: Path) -> None:
+    """Defaults give way in silence; what somebody asks for must not."""
+    (place / "hero.toml").write_text(EVERY_DEFAULT, encoding="utf-8")
+    assert "--missing has no effect" in refused("estimate", "--round", "2026-w46", "--missing", "skip")
+    assert "--method has no effect" in refused("compare", "--round", "2026-w46", "--method", "hero1")
 
 
 @pytest.mark.slow

@@ -81,6 +81,25 @@ def test_the_stores_rounds_are_ranked_by_what_was_known_then(tmp_path: Path, mon
     assert max(wide) > max(row["high"] - row["low"] for row in found["models"])
 
 
+@pytest.mark.slow
+def test_earlier_rounds_are_ranked_by_the_class_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--positive` was said of the newest rounds alone: none of the earlier ones was ranked, nor followed."""
+    monkeypatch.chdir(tmp_path)
+    store = hero.create_store("hero-store")
+    words = {0: "bad", 1: "good"}
+    for seed, (name, model) in enumerate([("2026-w03", "v"), ("2026-w04", "w"), ("2026-w05", "v")]):
+        labels, gold = make_labels(0.5 + 0.1 * seed, seed)
+        labels["label"], gold["gold"] = labels["label"].map(words), gold["gold"].map(words)
+        store.add(labels, gold=gold, round=name, question="right", model=model)
+    asked = ("rank", "--question", "right", "--method", "hero1", "--movement", "--positive", "good", "--json")
+    for more in ((), ("--classes", "bad,good")):
+        found = json.loads(ask(*asked, *more))
+        assert found["movement"]["rounds"] == ["2026-w04", "2026-w05"]
+        last = {row["model"]: row["value"] for row in found["models"]}
+        rows = [row for row in found["movement"]["models"] if row["round"] == "2026-w05"]
+        assert {row["model"]: row["value"] for row in rows} == pytest.approx(last)
+
+
 def test_a_ranking_of_one_category_is_that_of_its_items() -> None:
     rounds = {}
     for seed, model in enumerate("vw"):

@@ -47,6 +47,18 @@ def test_the_leaderboard_of_votes_is_the_librarys(site: httpx.Client) -> None:
     assert {row["round"]: row["holds"] for row in listed}["2026-w02"] == "votes"
 
 
+def test_rounds_of_votes_are_listed_like_others(site: httpx.Client) -> None:
+    """The list of rounds, the page's first, was an error (E529) for a store with a round of votes that nobody ranked
+    on the command line: it looked for the estimate of every round that has no number yet."""
+    listed = site.get("/")
+    assert listed.status_code == 200
+    assert "Leaderboard of 2026-w02" in listed.text
+    assert "Estimate 2026-w02" not in listed.text  # votes have no rate
+    assert all(name in listed.text for name in ("2026-w01", "2026-w02", "2025-w01"))
+    for page in ("labelers", "backtest", "models", "gold", "work"):
+        assert site.get(f"/{page}?question=chat", follow_redirects=True).status_code == 200, page
+
+
 def test_a_category_a_day_and_movement(site: httpx.Client) -> None:
     asked = {"question": "chat", "where": "category=code", "movement": "true"}
     found = when_there(site, "/api/v1/leaderboard", params=asked).json()

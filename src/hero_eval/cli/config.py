@@ -22,10 +22,22 @@ from typing import Any
 
 from hero_eval.cli.exit_codes import ExitCodeGroup, wants_json, with_exit_codes
 from hero_eval.cli.habits import spread, without_slips
-from hero_eval.errors import InputError, Problem, wrong
-from hero_eval.name_lists import joined
+from hero_eval.errors import HeroError, InputError, Problem, wrong
+from hero_eval.name_lists import joined, mapping
 
 _FILES = ("hero.toml", "pyproject.toml")
+_ONLY = {"question": ("add", "import", "labelers", "backtest"), "model": ("add", "import")}
+"""The only commands that a default is for."""
+_ELSEWHERE = {
+    "labelers": ("add", "import"),  # there the option is a table of who they are
+    "method": ("backtest",),  # there it narrows the list of those that are tried
+    "covariates": ("arena",),  # there they describe pairs
+    "fail_below": ("compare",),  # the gate is for a rate, not for the difference of two
+    "fail_above": ("compare",),
+}
+"""Commands whose option of the same name means something else."""
+_OF_FILES = ("column", "missing", "labelers", "exclude_labelers", "criterion", "expert")
+_OF_LABELS = ("classes", "positive", "missing", "criterion", "expert", "model")
 _HISTORY = {"question": str, "models": list, "since": str, "before": str}
 
 
@@ -34,7 +46,15 @@ class ConfiguredGroup(ExitCodeGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command, rest if command is None else without_slips(command, spread(command, rest))
+        if command is None or name is None:
+            return name, command, rest
+        rest = without_slips(command, spread(command, rest))
+        defaults = (ctx.default_map or {}).get(name)
+        if defaults:
+            called = command.make_context(name, list(rest), parent=ctx, resilient_parsing=True)
+            idle = _idle(command, name, called.params)
+            ctx.default_map = {**ctx.default_map, name: {key: of for key, of in defaults.items() if key not in idle}}
+        return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
         with with_exit_codes(as_json=wants_json(ctx)):
@@ -62,9 +82,35 @@ def _for_each(commands: Mapping[str, Any], options: Mapping[str, Any]) -> dict[s
 
 def _meant_for(command: str, option: str) -> bool:
     """A default question is for new rounds and for labelers; elsewhere the option only narrows a list."""
-    if option == "labelers":  # there the option is a table of who they are
-        return command not in ("add", "import")
-    return option != "question" or command in ("add", "import", "labelers", "backtest")
+    return command in _ONLY.get(option, (command,)) and command not in _ELSEWHERE.get(option, ())
+
+
+def _idle(command: Any, name: str, said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Options that this call would refuse, since they have no effect on it: their defaults are for other calls."""
+    if name == "add":
+        return _OF_LABELS if _adds_votes(said) else ()
+    if name == "compare" and said.get("b") is None and said.get("other_round") is None:
+        return ("method", *_of_stored(command, name, said))
+    return _of_stored(command, name, said)
+
+
+def _of_stored(command: Any, name: str, said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What says how files are read, where the round is of the store and was read when it was added."""
+    files = [one.name for one in command.params if one.param_type_name == "argument"]
+    if name == "import" or "store" not in said or not files or any(said.get(one) for one in files):
+        return ()
+    return _OF_FILES
+
+
+def _adds_votes(said: Mapping[str, Any]) -> bool:
+    """Whether what is added are side-by-side votes, which have models instead of classes."""
+    from hero_eval.store.vote_rounds import table_of_votes
+
+    file = said.get("path") or said.get("gold")
+    try:
+        return file is not None and table_of_votes(file, mapping("--column is", said.get("column") or ())) is not None
+    except HeroError:  # what is wrong with the file is told by whoever adds it
+        return False
 
 
 def read_config(folder: Path) -> dict[str, Any]:

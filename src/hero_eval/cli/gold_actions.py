@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import hero_eval as hero
@@ -60,6 +61,9 @@ def next_items(
     if probabilities is not None:
         write_table(_all_probabilities(queue), probabilities)
         written.append(f"Probabilities of all items: {probabilities}")
+        if stored is not None:
+            said = f"--round {quote(rounds.currents[0].name)} --store {quote(str(stored.store))}"
+            written.append(f"Into the store with the answers: hero add {quote(str(probabilities))} {said}")
     if as_json:
         show_json(queue.to_dict())
         return
@@ -140,7 +144,7 @@ def _taken(rounds: Rounds, stored: CurrentInStore | None) -> list[Line]:
     if stored is None:
         return []
     past = ", ".join(one.name for one in rounds.history or ()) or "none"
-    return [Line(f"Round {rounds.currents[0].name} of {stored.store}; history: {past}.", whole=True)]
+    return [Line(f"Round {rounds.currents[0].name} of {stored.store}; history: {past}.")]
 
 
 def worth(data: Data, chosen: FromStore, cost: str, judges: str | None, level: float, *, as_json: bool) -> None:

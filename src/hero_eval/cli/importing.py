@@ -82,6 +82,7 @@ def _parts(file: Path, how: HowToImport, round: str | None, about: AboutRound) -
 
     models = providers_in(file) if how.provider is None and how.tool in (None, "promptfoo") else []
     if len(models) < 2:
+        about = about if about.model is not None else replace(about, model=how.provider)
         return [_Part(how, round, about, _read(file, how, about))]
     parts = []
     for model in models:

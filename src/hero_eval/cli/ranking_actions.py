@@ -151,7 +151,15 @@ def rank_stored(
         if chosen.movement:
             from hero_eval.store.movements import movement_of_rates
 
-            moved = movement_of_rates(store, log, rows, {**asked, **options}, say=lambda text, *_: doing.say(text))
+            moved = movement_of_rates(
+                store,
+                log,
+                rows,
+                {**asked, **options},
+                positive=single,
+                classes=classes,
+                say=lambda text, *_: doing.say(text),
+            )
     told = {"rounds": {row.model: row.round for row in rows}, "history": [row.round for row in past]}
     _show(result, files, as_json=as_json, made_from={**told, "store_version": log.version}, moved=moved)
 

@@ -31,7 +31,7 @@ def made(path: str, given: str) -> Page:
 def added(result: Added) -> Page:
     entry = result.entry
     model = f", model {entry.model}" if entry.model else ""
-    if not (result.labels or result.gold or result.items) and result.merged:
+    if not result.written:
         return [Line(f"Round {entry.round!r} had all of this already; nothing was added.")]
     verb = "Added to" if result.merged else "Added"
     came = _amounts(result.items, result.labels, result.gold, entry)

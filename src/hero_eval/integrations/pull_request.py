@@ -21,9 +21,11 @@ _HEAD = ["quantity", "value", "interval", "method", "items", "gold"]
 
 
 def summary(document: Mapping[str, Any] | None, words: str) -> str:
-    """The gate first, then the numbers, then what one must know; what went wrong, where there is no number."""
+    """The gate first, then the numbers, then what one must know; where there is no number, what went wrong."""
     if document is None:
-        return f"### HERO: no answer\n\n{escape(words.strip())}\n"
+        return f"### HERO: no answer\n\n{_in_one_line(words)}\n"
+    if "problems" in document:
+        return "### HERO: no answer\n\n" + "".join(f"{_problem(one)}\n" for one in document["problems"])
     lines = ["### HERO"]
     gate = document.get("gate")
     if gate is not None:
@@ -42,10 +44,20 @@ def summary(document: Mapping[str, Any] | None, words: str) -> str:
     return "\n\n".join(line for line in lines if line) + "\n"
 
 
+def _problem(one: Mapping[str, Any]) -> str:
+    message = one["message"].rstrip(".")
+    return f"- `{one['code']}` {escape(message)}. {TO_DO} {code_spans(one['action'])}"
+
+
+def _in_one_line(words: str) -> str:
+    """What was folded for a terminal: a line break is no character of its own here."""
+    return escape(" ".join(words.split()))
+
+
 def outputs(document: Mapping[str, Any] | None) -> str:
     """name=value, line by line; of several groups the gate alone."""
     found: dict[str, Any] = {}
-    if document is not None:
+    if document is not None and "problems" not in document:
         found["gate"] = document.get("gate", {}).get("state", "")
         if "value" in document:
             span = document["interval"]
@@ -70,8 +82,6 @@ def _row(estimate: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str]) -> None:
     told, words = (Path(name).read_text(encoding="utf-8") for name in arguments)
     document = json.loads(told) if told.strip() else None
-    if document is not None and "problems" in document:  # a refusal, whose words are given
-        document = None
     sys.stdout.write(summary(document, words))
     if "GITHUB_OUTPUT" in os.environ:
         with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as out:

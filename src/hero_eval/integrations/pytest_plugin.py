@@ -10,6 +10,7 @@ short, and the section "hero" of the test's report what the terminal would say.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 class GatedQuantity:
     """An estimate under test. ``>=`` and ``<=`` ask whether it is surely so; ``estimate`` is the number itself."""
 
-    def __init__(self, estimate: Estimate, test: pytest.Item) -> None:
+    def __init__(self, estimate: Estimate, test: pytest.Item, looks: int = 1) -> None:
         self.estimate = estimate
+        self.looks = looks
         self.verdict: Verdict | None = None
         """What the last comparison said."""
         self._test = test
@@ -53,10 +55,13 @@ class GatedQuantity:
         return repr(self.estimate)
 
     def _opens(self, fail_below: float | None, fail_above: float | None) -> bool:
+        from hero_eval.documents import plain
         from hero_eval.gates import Gate
 
-        self.verdict = Gate(fail_below, fail_above).verdict(self.estimate)
-        self._test.user_properties.append(("hero", {**self.estimate.to_dict(), "gate": self.verdict.to_dict()}))
+        gate = Gate(fail_below, fail_above, self.looks)
+        self.verdict = gate.verdict(self.estimate)
+        document = {**self.estimate.to_dict(), "gate": gate.to_dict([self.verdict])}
+        self._test.user_properties.append(("hero", json.dumps(plain(document), ensure_ascii=False)))
         if not self.verdict.is_open:
             self._test.add_report_section("call", "hero", self.estimate.summary())
         return self.verdict.is_open
@@ -70,8 +75,9 @@ class GatedQuantity:
 class RoundUnderTest:
     """A round with its history and options; each question is answered when it is first asked."""
 
-    def __init__(self, current: Any, history: Any, options: Mapping[str, Any], test: pytest.Item):
+    def __init__(self, current: Any, history: Any, options: Mapping[str, Any], test: pytest.Item, looks: int = 1):
         self._current, self._history, self._options, self._test = current, history, dict(options), test
+        self._looks = looks
 
     @cached_property
     def rate(self) -> GatedQuantity:
@@ -87,11 +93,13 @@ class RoundUnderTest:
 
         return self._gated(estimate_win_rate(self._current, self._history, **self._options))
 
-    def minus(self, other: RoundUnderTest) -> GatedQuantity:
-        """How much higher this round's rate is than that of another model on the same items."""
+    def minus(self, other: Any) -> GatedQuantity:
+        """How much higher this round's rate is than that of another model on the same items, a round or its path."""
         from hero_eval.targets.difference import estimate_difference
 
-        return self._gated(estimate_difference(self._current, other._current, self._history, **self._options))
+        root = self._test.config.rootpath
+        against = other._current if isinstance(other, RoundUnderTest) else _placed(root, other)
+        return self._gated(estimate_difference(self._current, against, self._history, **self._options))
 
     def moderation(self, flag: str) -> Mapping[str, GatedQuantity]:
         """Prevalence, precision, recall and F1 of the flags in a column of `items`."""
@@ -101,7 +109,7 @@ class RoundUnderTest:
         return {name: self._gated(one) for name, one in found.items()}
 
     def _gated(self, estimate: Any) -> GatedQuantity:
-        return GatedQuantity(estimate, self._test)
+        return GatedQuantity(estimate, self._test, self._looks)
 
 
 @pytest.fixture
@@ -109,12 +117,13 @@ def hero_round(request: pytest.FixtureRequest) -> Callable[..., RoundUnderTest]:
     """A round under test: hero_round(current, history=None, **options), as `hero_eval.estimate_rate` takes them.
 
     Paths are relative to pytest's rootdir; those of past rounds may be patterns, which leave out the current round.
-    What a comparison found is a property of the test, in JUnit's XML too.
+    `looks` is how often the gate may be asked of a round as it grows, as for `hero_eval.Gate`. What a comparison found
+    is a property of the test, in JUnit's XML too: the document of `hero estimate --json`.
     """
 
-    def make(current: Any, history: Any = None, **options: Any) -> RoundUnderTest:
+    def make(current: Any, history: Any = None, *, looks: int = 1, **options: Any) -> RoundUnderTest:
         root = request.config.rootpath
-        return RoundUnderTest(_placed(root, current), _placed(root, history), options, request.node)
+        return RoundUnderTest(_placed(root, current), _placed(root, history), options, request.node, looks)
 
     return make
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hero_eval.any_round import GOLD_PROBABILITY
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.read_options import ReadOptions, make_options
@@ -46,6 +47,8 @@ class Added:
     findings: tuple[Finding, ...]
     changed: int = 0
     """Items that were there, and got labels, gold or columns."""
+    written: bool = True
+    """Whether the store is another one now; not if it had all of this."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
         _refuse_mixed(read, where)
     assert read is not None
     fresh = packing.new_rows(fresh, stored, read.values)
+    _refuse_half_a_draw(fresh, stored, read, where)
     judges = [one.labeler for one in known if one.kind == "judge"]
     refuse_own_gold([stored.gold, fresh.gold], [*read.labelers, *told, *judges], where)
     own = () if given.is_votes else read.notes  # of votes their own reader told
@@ -131,6 +135,22 @@ def _plan(store: ReadableStore, given: Incoming, options: ReadOptions, about: Ab
     found += tuple(twin_findings(fresh, about.name, log))
     knows, changed = _knows(read, given, about, resolved), len(_items_of(fresh) & _items_of(stored))
     return AddingPlan(fresh, read, knows, told, resolved, log.version, found, changed)
+
+
+def _refuse_half_a_draw(fresh: StoredRows, stored: StoredRows, read: Contents, where: str) -> None:
+    """E115 where probabilities of gold come and leave some item without one, or with that of an earlier draw."""
+    if GOLD_PROBABILITY not in fresh.items.column_names:
+        return
+    Round._of(read).gold_probability()
+    came = set(fresh.items["item"].to_pylist())
+    left = [str(item) for item in read.ids if str(item) not in came]
+    if left and packing.drawn_anew(fresh.items, stored.items):
+        raise wrong(
+            "E115",
+            f"{where} has another {GOLD_PROBABILITY} than the store for some items and none for {len(left)} of "
+            f"{len(read.ids)}, for example {left[0]!r}: a draw changes that of all. Give those of every item, which "
+            "hero next --probabilities FILE writes.",
+        )
 
 
 def _items_of(rows: StoredRows) -> set[str]:
@@ -208,6 +228,8 @@ def _write(store: ReadableStore, plan: AddingPlan, given: Incoming, options: Rea
 def _added(plan: AddingPlan, about: About, entry: Entry) -> Added:
     n_items = entry.items - (about.old.items if about.old else 0)
     n_labels, n_gold = plan.fresh.labels.num_rows, plan.fresh.gold.num_rows
+    if "votes" not in plan.knows:  # gold of items that have no labels waits until they come, as `rounds` counts it
+        n_gold = len(set(plan.fresh.gold["item"].to_pylist()) & set(plan.read.item_ids))
     return Added(entry, n_labels, n_gold, n_items, about.old is not None, plan.findings, plan.changed)
 
 
@@ -401,7 +423,7 @@ def _nothing_new(plan: AddingPlan, about: About, exist_ok: bool) -> Added:
     """Everything that came is there already: E404, unless that is welcome."""
     assert about.old is not None
     if exist_ok:
-        return Added(about.old, 0, 0, 0, True, plan.findings)
+        return Added(about.old, 0, 0, 0, True, plan.findings, written=False)
     raise wrong(
         "E404",
         f"round {about.name!r} is in the store already, with all of this ({count_of(about.old.labels, 'label')}, "

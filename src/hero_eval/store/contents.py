@@ -188,7 +188,10 @@ def _positions(ids: Any, among: Any) -> Any:
 
 
 def put_together(parts: Sequence[StoredRows], where: str) -> StoredRows:
-    """Several parts of a round as one. Items described in several parts are one; E114 if they contradict each other."""
+    """Several parts of a round as one. Items described in several parts are one; E114 if they contradict each other.
+
+    How probable gold was is said anew by each draw, which allows for those before it: there the last part speaks.
+    """
     import pyarrow as pa
 
     return StoredRows(
@@ -211,6 +214,10 @@ def items_together(tables: Sequence[Any], where: str) -> Any:
     columns: dict[str, Any] = {"item": ids.texts.cast(pa.string())}
     problems = []
     for name, column in whole.items():
+        if name == GOLD_PROBABILITY:
+            last = settle(ids.codes[::-1], len(ids.texts), encode_raw(column)[::-1]).rows
+            columns[name] = take(column, np.where(last < 0, -1, len(ids.codes) - 1 - last))
+            continue
         settled = settle(ids.codes, len(ids.texts), encode_raw(column))
         columns[name] = take(column, settled.rows)
         if len(settled.clashes):
@@ -263,9 +270,18 @@ def new_rows(late: StoredRows, old: StoredRows, values: Sequence[str]) -> Stored
     """What the late rows add, in the spelling of the whole round."""
     labels = _without(_spelled(late.labels, "label", values), old.labels, ["item", "labeler"])
     gold = _without(_spelled(late.gold, "gold", values), old.gold, ["item"])
-    same = set(late.items.column_names) <= set(old.items.column_names)
+    same = set(late.items.column_names) <= set(old.items.column_names) and not drawn_anew(late.items, old.items)
     items = _without(late.items, old.items, ["item"]) if same else late.items
     return StoredRows(labels, gold, items)
+
+
+def drawn_anew(late: Any, old: Any) -> bool:
+    """Whether these items had another probability of gold before."""
+    if GOLD_PROBABILITY not in late.column_names or GOLD_PROBABILITY not in old.column_names:
+        return False
+    before = dict(zip(old["item"].to_pylist(), old[GOLD_PROBABILITY].to_pylist(), strict=True))
+    said = zip(late["item"].to_pylist(), late[GOLD_PROBABILITY].to_pylist(), strict=True)
+    return any(item in before and now is not None and now != before[item] for item, now in said)
 
 
 def _spelled(table: Any, column: str, values: Sequence[str]) -> Any:
@@ -316,7 +332,7 @@ def data_tables(rows: StoredRows, name: str, batch: str) -> tuple[dict[str, Any]
         whole = same | kept
         fields = schema(kind)
         stored[kind] = pa.table([_cast(whole[field.name], field.type) for field in fields], schema=fields)
-    return stored, columns
+    return stored, columns if "items" in stored else []
 
 
 def _cast(column: Any, kind: Any) -> Any:

@@ -192,7 +192,9 @@ class Stock:
         parts: list[Any] = []
         for batch in entry.batches:
             table = loaded.part([batch])
-            if columns.get(batch) and not table.num_rows:
+            # columns of a batch that by its own record has no items were written once, and promise nothing
+            promised = columns.get(batch) and "items" in entry.bound.batches.get(batch, {"items": None})
+            if promised and not table.num_rows:
                 raise wrong(
                     "E406",
                     f"{self.place.uri}: round {entry.round!r} has no items in batch {batch}; files of the store are "

@@ -52,11 +52,14 @@ def movement_of_rates(
     rows: Sequence[Entry],
     options: Mapping[str, Any],
     *,
+    positive: str | None = None,
+    classes: Sequence[str] | None = None,
     say: Say | None = None,
 ) -> Movement | None:
     """The newest round of each model as it was at each of these models' rounds; None if fewer than two could be ranked.
 
-    `rows` are the rounds that are ranked now; whatever rounds their models had before count as they did then.
+    `rows` are the rounds that are ranked now; whatever rounds their models had before count as they did then. All are
+    read with the same `positive` class and `classes`.
     """
     models = {row.model for row in rows}
     last = max(row.place_in_time for row in rows)
@@ -76,8 +79,9 @@ def movement_of_rates(
             say(f"Ranking as of {row.round}", at, len(chosen))
         try:
             past, _ = common_past(log, [one.round for one in then.values()], History())
-            rounds = dict(zip(then, store.read_all(list(then.values())), strict=True))
-            made[row.round] = rank(rounds, store.read_all(past) or None, **options)
+            read = store.read_all(list(then.values()), positive=positive, classes=classes)
+            before = store.read_all(past, classes=classes) or None
+            made[row.round] = rank(dict(zip(then, read, strict=True)), before, **options)
         except HeroError as error:
             skipped[row.round] = error.problems[0].message
     return movement(made, skipped) if made else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hero_eval.any_round import GOLD_PROBABILITY
 from hero_eval.errors import InputError, wrong
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.experts import part_experts, torn_notes
@@ -42,7 +43,7 @@ def incoming(given: Any, gold: Any, labelers: Any, options: ReadOptions) -> Inco
     if gold is not None:
         if sources.gold is not None and sources.gold.name != "labels":
             raise wrong("E116", f"gold comes twice: in {sources.gold.name} and as --gold. Give one of them.")
-        sources = replace(sources, gold=_table("gold", gold))
+        sources = _with_probabilities(replace(sources, gold=_table("gold", gold)))
         origin = origin or _origin(gold)
     who = _table("labelers", labelers) if labelers is not None else None
     if who is None and folder is not None and (file := beside(folder, "labelers")) is not None:
@@ -77,14 +78,24 @@ def _without_labels(sources: InputTables, options: ReadOptions) -> InputTables:
     """Late gold or items come without labels: one table with gold, or a folder without labels."""
     if sources.labels is not None:
         columns = set(rename(sources.labels, NEEDED["labels"], options.columns).columns)
+        if {"item", GOLD_PROBABILITY} <= columns and not {"labeler", "label", "gold"} & columns:
+            return replace(sources, labels=None, items=sources.labels)
         late = len(columns - {"item", "gold", "source"}) == 0 or find_columns_quietly(sources, options) is None
         if {"item", "gold"} <= columns and not {"labeler", "label"} & columns and late:
-            return replace(sources, labels=None, gold=sources.labels)
+            return _with_probabilities(replace(sources, labels=None, gold=sources.labels))
         return sources
     if "labels" in sources.broken and (sources.gold is not None or sources.items is not None):
         problems = tuple(one for one in sources.problems if one.code != "E116")
         return replace(sources, broken=sources.broken - {"labels"}, problems=problems)
     return sources
+
+
+def _with_probabilities(sources: InputTables) -> InputTables:
+    """How probable gold was is said of items: beside gold, as in a queue that an expert filled in, it would be lost."""
+    gold = sources.gold
+    if gold is None or sources.items is not None or not {"item", GOLD_PROBABILITY} <= set(gold.table.column_names):
+        return sources
+    return replace(sources, items=replace(gold, table=gold.table.select(["item", GOLD_PROBABILITY])))
 
 
 def _table(name: str, given: Any) -> InputTable:

@@ -103,6 +103,7 @@ def _add(store: str, place: Path, export: Export | None, about: Mapping[str, Any
     options: dict[str, Any] = {
         key: about.get(key) for key in ("question", "model", "date", "gold_source", "classes", "positive")
     }
+    options["model"] = options["model"] or about.get("provider")
     data: Any = place
     if export is not None:
         data, options["labelers"] = export.sources(), export.labelers

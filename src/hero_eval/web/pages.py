@@ -68,7 +68,7 @@ def _question_part(service: Service, now: Snapshot, question: str) -> dict[str, 
     bounds = _bounds(now, rows)
     order = service.course_order(now, question)
     drawn = service.look(order) if order is not None else None
-    missing = [row for row in rows if row.round not in now.headlines]
+    missing = _unestimated(now, rows)
     under_way = [service.queue.job(service.round_order(now, row.round, RoundOptions()).id) for row in missing]
     jobs = [*under_way, drawn.job if drawn is not None else None]
     return {
@@ -99,6 +99,11 @@ def draw_course(request: Request, question: Question = None, form_token: Text = 
     return RedirectResponse("/", 303)
 
 
+def _unestimated(now: Snapshot, rows: Sequence[Entry]) -> list[Entry]:
+    """The rounds that have no number yet and may have one; votes have a leaderboard instead."""
+    return [row for row in rows if row.round not in now.headlines and not row.is_votes]
+
+
 def _bar(now: Snapshot, row: Entry) -> Row | None:
     one = now.headlines.get(row.round)
     if one is None or one.value is None or one.low is None or one.high is None:
@@ -124,8 +129,7 @@ def estimate_missing(request: Request, question: Text, form_token: Text = "") ->
     service = api.service_of(request)
     now = service.latest.now()
     rows = now.rounds(question_of(now, question))
-    missing = [row for row in reversed(rows) if row.round not in now.headlines]
-    for row in missing[:MOST_AT_ONCE]:
+    for row in _unestimated(now, list(reversed(rows)))[:MOST_AT_ONCE]:
         service.start(service.round_order(now, row.round, RoundOptions()), client_of(request.scope))
     return RedirectResponse("/", 303)
 

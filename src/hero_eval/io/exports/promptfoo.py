@@ -20,11 +20,8 @@ def _fill(opened: Opening, asked: ExportOptions) -> None:
     opened.expect("r", ["OBJECT"], "a result", "rows")
     opened.expect("r -> '$.gradingResult'", ["OBJECT"], "gradingResult", "rows")
     opened.expect("r -> '$.gradingResult.componentResults'", ["ARRAY"], "componentResults", "rows")
+    item = _item_of(opened)
     _choose_provider(opened, asked)
-    prompts = con.execute("SELECT count(DISTINCT r ->> '$.prompt.raw') FROM rows").fetchall()[0][0]
-    item = "(r ->> '$.testIdx')"
-    if prompts > 1:
-        item += " || '/' || (r ->> '$.promptIdx')"
     metric = "CASE WHEN name <> 'human' THEN name END" if asked.fields else "NULL"
     con.execute(
         f"""CREATE TABLE checks AS SELECT *, coalesce(c ->> '$.assertion.metric', c ->> '$.assertion.type') AS name
@@ -51,6 +48,30 @@ def _fill(opened: Opening, asked: ExportOptions) -> None:
             CASE WHEN json_type(r, '$.testCase.vars') = 'OBJECT' THEN r -> '$.testCase.vars' ELSE '{{}}'::JSON END,
             json_object('test', CAST(r ->> '$.testIdx' AS INTEGER), 'provider', {_PROVIDER})) FROM rows"""
     )
+
+
+def _item_of(opened: Opening) -> str:
+    """The test, and where the file has several prompts the number of the prompt: the same one for every provider.
+
+    `promptIdx` counts columns, each provider's prompts after those of the one before, and `prompt.raw` is the prompt
+    with the test's own words; `promptId` and the label are of the prompt as it was written.
+    """
+    con = opened.con
+    con.execute(
+        f"""CREATE TABLE placed AS SELECT *, coalesce(r ->> '$.promptId', r ->> '$.prompt.label', place) AS prompt
+        FROM (SELECT *, CAST(dense_rank() OVER (PARTITION BY {_PROVIDER}
+              ORDER BY CAST(r ->> '$.promptIdx' AS INTEGER)) AS VARCHAR) AS place FROM rows)"""
+    )
+    con.execute(
+        """CREATE TABLE prompts AS SELECT prompt, row_number() OVER (ORDER BY min(CAST(place AS INTEGER)), prompt) - 1
+        AS number FROM placed GROUP BY prompt"""
+    )
+    con.execute(
+        "CREATE OR REPLACE TABLE rows AS SELECT placed.number AS number, r, prompts.number AS asked FROM placed "
+        "JOIN prompts USING (prompt) ORDER BY placed.number"
+    )
+    several = con.execute("SELECT count(*) FROM prompts").fetchall()[0][0] > 1
+    return "((r ->> '$.testIdx') || '/' || asked)" if several else "(r ->> '$.testIdx')"
 
 
 def _choose_provider(opened: Opening, asked: ExportOptions) -> None:
