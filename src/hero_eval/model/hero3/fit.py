@@ -259,7 +259,7 @@ def near_maximum(
         n_steps += 1
         return as_vector(last.parameters), here.expected.log_likelihood
 
-    n_labels = float(labels_of(rows.patterns).sum())
+    n_labels = float(rows.patterns.counts @ np.diff(rows.patterns.cells.indptr))  # by weight, as the likelihood has it
     options = replace(_LEARNING, tolerance=max(_LEARNING.tolerance, _NEAR_REST / max(n_labels, 1.0)))
     is_lost = False
 
