@@ -6,7 +6,6 @@ having said so. What plainly means "nothing" counts as not given, with a finding
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,7 +16,7 @@ from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named
-from hero_eval.io.values import canonical, count_of, fold, is_binary, number
+from hero_eval.io.values import as_missing, canonical, count_of, fold, is_binary, number
 
 Times = Mapping[str, float]
 NOTHING = frozenset(
@@ -109,12 +108,11 @@ def stray_problems(
 
 def stray_problem(name: str, strays: list[str], cells: int, where: str, instead: str) -> Problem:
     """E147."""
-    missing = ",".join(f'"{text}"' if "," in text else text for text in strays[:5])
     return Problem(
         "E147",
         f"{name} holds {name_some(strays)} in {count_of(cells, 'cell')}{where}, where the others hold {instead}. "
-        f"Correct it; if it is no answer, count it as not given (missing={strays[:5]}; command: --missing "
-        f"{shlex.quote(missing)}); if it is one, name all answers (classes=[...]; command: --classes).",
+        f"Correct it; if it is no answer, count it as not given ({as_missing(strays)}); if it is one, name all "
+        "answers (classes=[...]; command: --classes).",
     )
 
 

@@ -7,7 +7,7 @@ hears of a missing column in the labels, a contradiction in the gold and an infi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ from hero_eval.io.labels import (
     settle_gold,
     settle_labels,
 )
+from hero_eval.io.own_words import read_own_words
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.reshape import reshaped
 from hero_eval.io.scores import cut_labels, find_scores, many_golds, unmet_answers, with_scores
@@ -78,6 +79,9 @@ class Contents:
     """(n_items,) the golds as numbers, where they are cut into classes; what counts of them is where `gold` is."""
     idle: Idle = frozenset()
     """Answers that the caller named and that nobody gave."""
+    words_meant: Mapping[str, str] = field(default_factory=dict)
+    word_ends: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """Labelers' own words that were read as others: `OwnWords` explains both."""
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
@@ -110,16 +114,17 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
     gold = None if "gold" in sources.broken else _find_gold(tables, labels, options, problems)
+    labels, own = read_own_words(labels, gold, options, problems)
     labels, gold, blanks = _of_answers(labels, gold, options, problems)
     said, known = _times(labels), _times(gold)
     place = labels.table.column("label") if labels else "labels"
     scored = find_scores(said, known, options, place, problems)
-    problems += [] if scored or problems else unmet_answers(said, known, options, place)
+    problems += [] if scored or problems else unmet_answers(said, known, options, place, own.hint)
     answers = agree_on_answers(
         {} if scored else said,
         known,
         replace(options, spelling=False) if many_golds(known, options) else options,
-        complete=labels is not None and not sources.broken,
+        complete=labels is not None and not sources.broken and not (scored and not known),
         problems=problems,
     )
     if scored and labels is not None:
@@ -156,6 +161,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
             *sources.notes,
             *_notes(labels, settled, gold_duplicates, described, aside),
             *answer_notes(answers, labels.answers, gold.answers if gold else None, blanks=blanks),
+            *own.notes,
             *expert_notes(settled.labelers, int((known_gold >= 0).sum())),
             *(() if cut is None else (cut.note,)),
             *(() if note is None else (note,)),
@@ -165,6 +171,8 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         label_score=None if cut is None else cut.score,
         label_kind=options.label_kind,
         idle=idle,
+        words_meant=own.meant,
+        word_ends=own.ends,
     )
 
 

@@ -19,6 +19,14 @@ from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded, encode_answers, encode_ids, mapped_answers, plain
 from hero_eval.io.bridge import to_text_array
+from hero_eval.io.column_names import (
+    called_like_an_expert,
+    is_gold_name,
+    names_a_fact,
+    names_a_judge,
+    plain_name,
+    says_expert_alone,
+)
 from hero_eval.io.criteria import Grid, belongs_to, hidden_grid, named_grid
 from hero_eval.io.repeated_items import refuse_long, refuse_names
 from hero_eval.io.strays import FEW, NOTHING, RARE, parted
@@ -27,33 +35,9 @@ from hero_eval.io.values import canonical, fold, is_binary, listed, number
 
 MOST_ANSWERS = 20
 """A column of texts with more different values is no labeler's."""
-GOLD_NAMES = (
-    "gold",
-    "expert",
-    "expert_label",
-    "expert_answer",
-    "gold_label",
-    "gold_answer",
-    "gold_standard",
-    "goldstandard",
-    "ground_truth",
-    "groundtruth",
-    "truth",
-    "true_label",
-    "y_true",
-    "correct_label",
-    "target",
-    "reference",
-)
-"""Names by which a wide table's gold is known, the surest first."""
+SPARSE = 0.5
+"""The share of the items up to which a column whose name has such a word is an expert's, too."""
 _ABOUT_ITEMS = ("item", "gold", "weight", "source", "gold_probability", "label", "labeler")
-_PEOPLE = re.compile(
-    r"(^|[^a-z])(judge|rater|annotator|labeler|labeller|grader|worker|crowd|vendor|reviewer|gpt|claude|gemini|llama|"
-    r"mistral|mixtral|qwen|deepseek|gemma|phi|grok|command|o[134])([^a-z]|$)"
-)
-"""Words of which one in its name shows that a column is a labeler's, whatever its scale."""
-_FACTS = re.compile(r"(^|_)(is|has|was|n|num|len|count|flag|flagged)(_|$)")
-"""Words that show the contrary."""
 _TOPS = (1.0, 5.0, 10.0, 100.0)
 """Where common scales of numbers end."""
 
@@ -200,7 +184,7 @@ def _item_column(table: Any, asked: Asked) -> str | None:
         return asked.columns["item"]
     if "item" in header:
         return "item"
-    lowered = {_plain_name(one): one for one in reversed(header)}
+    lowered = {plain_name(one): one for one in reversed(header)}
     for synonym in SYNONYMS["item"]:
         if synonym in lowered and _names_rows(table[lowered[synonym]], nearly=synonym in _SURE_IDS):
             return lowered[synonym]
@@ -225,22 +209,11 @@ def _names_rows(column: Any, *, nearly: bool) -> bool:
     return len(coded.texts) == len(column) or (nearly and len(coded.texts) >= NEARLY * len(column))
 
 
-def _plain_name(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
-
-
-def names_a_judge(name: str) -> bool:
-    """Whether a word in this name is one for labelers."""
-    return bool(_PEOPLE.search(name.lower()))
-
-
-def is_gold_name(name: str) -> bool:
-    """Whether a column of this name would be gold."""
-    return _plain_name(name) in GOLD_NAMES
-
-
 def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> str | None:
-    """The column of gold: as mapped, or by its name if it holds answers; E130 if several do."""
+    """The column of gold: as mapped, or by its name if it holds answers; E130 if several names leave no doubt.
+
+    Without such a name it is the one that speaks of experts, if its name says nothing else or it is mostly empty.
+    """
     given = asked.columns.get("gold", "gold")
     if given in header:
         return given
@@ -248,15 +221,25 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
         if (hint := meant(given, header)) and not asked.among_several:
             raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(list(header))}.{hint}")
         return None
-    named = [one for one in header if is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
-    found = [one for one in named if not (look := _look(table[one], asked)).many and look.values]
+    taken = {*(asked.labelers or ()), *asked.aside, *asked.known}
+    free = [one for one in header if one not in taken and called_like_an_expert(one)]
+    free = [one for one in free if not (look := _look(table[one], asked)).many and look.values]
+    found = [one for one in free if is_gold_name(one)]
     if len(found) > 1:
         raise wrong(
             "E130",
             f"{name} has {len(found)} columns that may be gold: {name_some(found)}. Say which, and drop the others, or "
             f"name them as labelers (columns={{'gold': {found[0]!r}}}; command: --column gold={found[0]}).",
         )
-    return found[0] if found else None
+    if found or asked.experts or asked.criterion is not None:
+        return found[0] if found else None
+    free = [one for one in free if not names_a_fact(one) and not asked.excludes(one)]
+    sure = len(free) == 1 and (says_expert_alone(free[0]) or _is_sparse(table[free[0]]))
+    return free[0] if sure else None
+
+
+def _is_sparse(column: Any) -> bool:
+    return bool(len(answered(column)) <= SPARSE * len(column))
 
 
 def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, asked: Asked) -> None:
@@ -308,10 +291,10 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
         if gold is not None:
             more, _ = _recognized(name, table, rest, gold, replace(asked, known=()))
         else:  # a new judge beside them
-            new = [one for one in looks if names_a_judge(one) and not _FACTS.search(_plain_name(one))]
+            new = [one for one in looks if names_a_judge(one) and not names_a_fact(one)]
             more = _scales_of(familiar, {one: looks[one] for one in (*new, *familiar)})
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
-    plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
+    plausible = {one: look for one, look in looks.items() if not names_a_fact(one)}
     called = [one for one in plausible if names_a_judge(one)]
     if gold is not None:
         fitting = _fitting(plausible, _look(table[gold], asked))
