@@ -51,6 +51,7 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F136": ("warning", "history has no gold, though the current round has"),
     "F137": ("note", "yes and no were read as 1 and 0"),
     "F138": ("note", "words that gold never is were read as it shows"),
+    "F139": ("note", "rows at the end that sum up the others were set aside"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),

@@ -24,19 +24,33 @@ _GOLD_NAMES = (
 )
 """Names by which a wide table's gold is known, the surest first."""
 _PEOPLE = re.compile(
-    r"(^|[^a-z])(judge|rater|annotator|labeler|labeller|grader|worker|crowd|vendor|reviewer|gpt|claude|gemini|llama|"
-    r"mistral|mixtral|qwen|deepseek|gemma|phi|grok|command|o[134])([^a-z]|$)"
+    r"(^|[^a-z])(judge|rater|annotator|labeler|labeller|grader|worker|crowd|vendor|reviewer|evaluator|autorater|"
+    r"autograder|verifier|reward|gpt|openai|claude|anthropic|haiku|sonnet|opus|gemini|llama|mistral|mixtral|qwen|"
+    r"deepseek|gemma|phi|grok|command|prometheus|o[134])([^a-z]|$)"
 )
 """Words of which one in its name shows that a column is a labeler's, whatever its scale."""
-_EXPERTS = re.compile(r"(^|[^a-z])(experts?|gold|golden|sme|ground_?truth|truth|adjudicat[a-z]*)([^a-z]|$)")
+_EXPERTS = re.compile(
+    r"(^|[^a-z])(expert[a-z]{0,3}|esperto|gold|golden|sme|ground_?truth|truth|adjudicat[a-z]*)([^a-z]|$)"
+)
 """Words of which one in its name shows that a column may be an expert's."""
 _OF_EXPERTS = re.compile(
-    r"((human|final|domain|expert|experts|gold|golden|ground_truth|adjudicated|label|labels|answer|answers|verdict|"
+    r"((human|final|domain|expert[a-z]{0,3}|gold|golden|ground_truth|adjudicated|label|labels|answer|answers|verdict|"
     r"rating|score|judgment|judgement|annotation|decision|standard|sme|our)(_|$))+"
 )
 """Names that say nothing else, so that columns are an expert's even if they are full."""
-_FACTS = re.compile(r"(^|_)(is|has|was|n|num|len|count|flag|flagged)(_|$)")
-"""Words that show the contrary."""
+_FACTS = re.compile(
+    r"(^|_)(is|has|was|n|num|len|count|flag|flagged|costs?|price|usd|eur|dollars|latency|latencies|tokens?|ms|secs?|"
+    r"seconds?|minutes|duration|elapsed|runtime|time|timestamp|date|length|chars|characters|words|bytes|temperature|"
+    r"seed|index|idx|threshold|attempts?|retries|majority|consensus|average|avg|mean|median|sum|total|std|variance|"
+    r"agreement|disagreement|ensemble|aggregated?)(_|$)"
+)
+"""Words that show the contrary: facts about items, what a judge's call took, and what was made of other columns."""
+
+_ANSWERS = re.compile(
+    r"(^|_)(human|manual|review|reviewed|label|rating|score|verdict|preference|preferred|correct|judgment|judgement|"
+    r"annotation|approved|decision|answer)(_|$)"
+)
+"""Words that show that a column holds somebody's answers."""
 
 
 def plain_name(name: str) -> str:
@@ -66,3 +80,8 @@ def says_expert_alone(name: str) -> bool:
 def names_a_fact(name: str) -> bool:
     """Whether a word in this name shows that the column is about items."""
     return bool(_FACTS.search(plain_name(name)))
+
+
+def names_an_answer(name: str) -> bool:
+    """Whether a word in this name shows that the column is somebody's answers."""
+    return bool(_ANSWERS.search(plain_name(name)))

@@ -31,7 +31,7 @@ _FEW_BYTES = 1 << 16
 """A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
 _LOOK_BYTES = 1 << 20
 """Rows that tell what a column is like."""
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 def read_input_tables(where: Path) -> InputTables:
@@ -173,6 +173,8 @@ def read_table(file: Path) -> Any:
         remedy = "Write it again; it may be damaged."
         if "Expected" in reason:  # a row of the wrong length
             remedy = "Give every row as many fields as the header, and quote fields that hold the delimiter."
+        if "Expected 1 columns" in reason:
+            remedy = "The first line must name the columns: take out what stands above them."
         raise wrong("E103", f"{file} cannot be read: {reason}. {remedy}") from error
 
 

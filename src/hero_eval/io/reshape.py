@@ -15,10 +15,12 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids
 from hero_eval.io.bridge import kept
 from hero_eval.io.experts import sparse_notes
+from hero_eval.io.json_cells import with_cells_opened
 from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.summary_rows import without_summary
 from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant, unknown_mappings
 from hero_eval.io.values import count_of, listed
-from hero_eval.io.wide import Asked, WideColumns, answered, find_columns, melted
+from hero_eval.io.wide import Asked, WideColumns, answered, find_columns, melted, sparse_others
 
 
 def reshaped(sources: InputTables, options: ReadOptions) -> InputTables:
@@ -74,7 +76,8 @@ def find_columns_quietly(sources: InputTables, options: ReadOptions) -> WideColu
 
 def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:
     """A wide table made long, and what its columns were taken for; as it is if it does not look wide."""
-    table = labels.table
+    table, summed = without_summary(labels.name, labels.table)
+    table, broken = with_cells_opened(table)
     asked = asked_of(options)
     columns = find_columns(labels.name, table, asked) if table.num_rows else None
     if columns is None:
@@ -83,11 +86,11 @@ def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> I
     named = {ours: theirs for ours, theirs in options.columns.items() if ours not in ("criterion", *elsewhere)}
     if unknown := unknown_mappings(sources.given(), named):
         raise InputError(unknown.values())
-    notes = [_taken_for(columns, options), *_columns_left_out(labels.name, table.column_names, asked)]
+    notes = [_taken_for(columns, options), *summed, *broken, *_columns_left_out(labels.name, table.column_names, asked)]
     long, gold, items = melted(table, columns)
     if gold is None and sources.gold is None and not columns.experts and options.only is None:
         answers = {str(one["values"]): int(one["counts"]) for one in long["labeler"].value_counts().to_pylist()}
-        notes += sparse_notes(answers, table.num_rows)
+        notes += sparse_notes(answers, sparse_others(table, columns, asked), table.num_rows)
     made = {"labels": InputTable(labels.name, long, labels.kind, origin=_origin(table, columns))}
     if gold is not None and sources.gold is None:
         made["gold"] = InputTable(labels.name, gold, labels.kind, {"gold": columns.gold or "gold"})

@@ -17,6 +17,7 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import Answers, Times
 from hero_eval.io.arrays import Coded
 from hero_eval.io.distinct import Codes
+from hero_eval.io.dressed import dressed_answers
 from hero_eval.io.labels import SortedLabels
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.score_bins import distribution_of
@@ -138,8 +139,9 @@ def unmet_answers(
     each = sorted(labels)[:5]
     pairs, command = ", ".join(f"{one!r}: ..." for one in each), ",".join(f"{one}=..." for one in each)
     how = "Say which gold each label means, one of gold's in place of the dots"
-    if hint and {*labels} <= {*hint}:
-        how = "Say which gold each label means. Where both are there, they seem to mean this"
+    hint = hint if hint and {*labels} <= {*hint} else dressed_answers(labels, gold)
+    if hint:
+        how = "Say which gold, or number, each label means. They seem to mean this"
         pairs, command = str(dict(hint))[1:-1], ",".join(f"{word}={of}" for word, of in hint.items())
     return [
         Problem(

@@ -23,6 +23,7 @@ from hero_eval.io.distinct import Codes
 from hero_eval.io.experts import expert_notes, with_experts
 from hero_eval.io.idle import Idle, idle_answers, idle_gold, idle_note
 from hero_eval.io.items import Described, check_named, describe
+from hero_eval.io.label_scales import on_other_scales
 from hero_eval.io.labels import (
     Gold,
     Labels,
@@ -118,7 +119,8 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     labels, gold, blanks = _of_answers(labels, gold, options, problems)
     said, known = _times(labels), _times(gold)
     place = labels.table.column("label") if labels else "labels"
-    scored = find_scores(said, known, options, place, problems)
+    as_scores = replace(options, label_kind="score") if on_other_scales(labels, gold, options) else options
+    scored = find_scores(said, known, as_scores, place, problems)
     problems += [] if scored or problems else unmet_answers(said, known, options, place, own.hint)
     answers = agree_on_answers(
         {} if scored else said,

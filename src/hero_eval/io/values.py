@@ -20,6 +20,8 @@ BINARY: Mapping[str, str] = {
     **dict.fromkeys(("0", "false", "f", "no", "n"), "0"),
     **dict.fromkeys(("1", "true", "t", "yes", "y"), "1"),
 }
+SCALE_TOPS = (1.0, 5.0, 10.0, 100.0)
+"""Where common scales of numbers end."""
 BINARY_WORDS = frozenset(BINARY) - {"0", "1"}
 
 _INTEGRAL = re.compile(r"([+-]?\d+)\.0+")

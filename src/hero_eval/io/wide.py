@@ -24,6 +24,7 @@ from hero_eval.io.column_names import (
     is_gold_name,
     names_a_fact,
     names_a_judge,
+    names_an_answer,
     plain_name,
     says_expert_alone,
 )
@@ -31,15 +32,13 @@ from hero_eval.io.criteria import Grid, belongs_to, hidden_grid, named_grid
 from hero_eval.io.repeated_items import refuse_long, refuse_names
 from hero_eval.io.strays import FEW, NOTHING, RARE, parted
 from hero_eval.io.tables import SYNONYMS, meant
-from hero_eval.io.values import canonical, fold, is_binary, listed, number
+from hero_eval.io.values import SCALE_TOPS, canonical, fold, is_binary, listed, number
 
 MOST_ANSWERS = 20
 """A column of texts with more different values is no labeler's."""
 SPARSE = 0.5
 """The share of the items up to which a column whose name has such a word is an expert's, too."""
 _ABOUT_ITEMS = ("item", "gold", "weight", "source", "gold_probability", "label", "labeler")
-_TOPS = (1.0, 5.0, 10.0, 100.0)
-"""Where common scales of numbers end."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class _Look:
     @property
     def scale(self) -> float:
         """The end of the common scale that the numbers lie on; inf for others."""
-        return next((top for top in _TOPS if self.high <= top), np.inf) if self.low >= 0 else np.inf
+        return next((top for top in SCALE_TOPS if self.high <= top), np.inf) if self.low >= 0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -331,7 +330,8 @@ def _fitting(looks: Mapping[str, _Look], truth: _Look) -> list[str]:
         inside = sum(count for value, count in look.times.items() if value in allowed)
         outside = sum(look.times.values()) - inside
         spread = len(look.values & allowed) > 1 and outside <= max(FEW, RARE * inside) and 10 * outside <= inside
-        return look.values <= allowed or (spread and not _is_fraction(look.values - allowed))
+        wider = not look.is_numeric and len(truth.values) > 1 and truth.values <= look.values  # little gold lacks some
+        return look.values <= allowed or wider or (spread and not _is_fraction(look.values - allowed))
 
     return [one for one, look in looks.items() if fits(look)]
 
@@ -429,6 +429,25 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
     others = tuple(one for one in table.column_names if one not in used)
     why = f"columns of criterion {asked.criterion!r}"
     return WideColumns(item, people, gold, others, why, dropped, experts)
+
+
+def sparse_others(table: Any, columns: WideColumns, asked: Asked) -> dict[str, int]:
+    """Of columns about the items those that may be an expert's by their few values: how many rows each answers.
+
+    They are mostly empty, and by name or values they are answers.
+    """
+    said: frozenset[str] = frozenset()
+    found = {}
+    for one in columns.others:
+        if names_a_fact(one) or one in asked.aside or (look := _look(table[one], asked)).many or len(look.values) < 2:
+            continue
+        given = sum(look.times.values())
+        if given > SPARSE * len(table):
+            continue
+        said = said or frozenset().union(*(_look(table[of], asked).values for of in columns.labelers.values()))
+        if names_an_answer(one) or look.values <= said:
+            found[one] = given
+    return found
 
 
 def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
