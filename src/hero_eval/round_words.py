@@ -18,7 +18,7 @@ from hero_eval.errors import InputError, Problem, wrong
 from hero_eval.findings import Finding
 from hero_eval.io.own_words import pasted, unclear
 from hero_eval.io.values import canonical, in_class_order
-from hero_eval.io.vocabularies import NUMBER, SLIP, meaning, own_words, vocabularies
+from hero_eval.io.vocabularies import NUMBER, SLIP, Vocabulary, meaning, own_words, vocabularies
 from hero_eval.round import Round
 
 OneRound = TypeVar("OneRound", bound=AnyRound)
@@ -116,7 +116,15 @@ def _unclear(one: AnyRound, gold: Mapping[str, str]) -> list[Problem]:
     own = own_words(found)
     if not gold and len(own) > 1:  # the largest vocabulary is that of the question
         gold = {meaning(value): value for value in one.values if meaning(value) in own[0].words}
-        return [unclear(f"round {one.name!r}", of, list(gold.values())) for of in own[1:]]
+        return [_unclear_in(one, of, list(gold.values())) for of in own[1:]]
     shared = 1.0 - sum(of.share for of in found)
     classes = [gold[of] for of in sorted(gold)]
-    return [unclear(f"round {one.name!r}", of, classes) for of in own] if gold and shared > SLIP else []
+    return [_unclear_in(one, of, classes) for of in own] if gold and shared > SLIP else []
+
+
+def _unclear_in(one: AnyRound, words: Vocabulary, classes: Sequence[str]) -> Problem:
+    """E127; engines neither map nor learn what words mean."""
+    found = unclear(f"round {one.name!r}", words, classes)
+    if one.holds_items:
+        return found
+    return Problem(found.code, f"{found.message} Mapping takes engine='memory' (--engine memory), or mapped files.")

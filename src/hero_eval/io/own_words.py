@@ -26,8 +26,8 @@ from hero_eval.io.tables import positions
 from hero_eval.io.values import BINARY_WORDS, as_missing
 from hero_eval.io.vocabularies import NUMBER, SLIP, Vocabulary, counted, meaning, own_words, read_as, vocabularies
 
-CHANCE = 0.01
-"""How likely chance alone may make words and gold agree so well, or better, where what they mean counts as known."""
+CHANCE = 0.005
+"""How likely chance alone may make words and gold agree, or differ, so well where what they mean counts as known."""
 MOST_WORDS = 100
 """With more of them labels are free text."""
 

@@ -92,12 +92,19 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
             Problem(
                 "E126",
                 f"{place} holds {len(labels) - len(strays)} distinct numbers, as scores do, and answers that are not "
-                f"numbers: {name_some(strays)}. Correct them, count them as not given ({as_missing(strays)}), "
-                "or say that every number is an answer of its own (label_kind='answer'; command: --label-kind answer).",
+                f"numbers: {name_some(strays)}. Say which number each stands for ({_as_ends(strays)}), correct "
+                f"them, count them as not given ({as_missing(strays)}), or say that every number is an answer of its "
+                "own (label_kind='answer'; command: --label-kind answer).",
             )
         )
         return True
     return are_scores(list(labels), list(gold))
+
+
+def _as_ends(words: Sequence[str]) -> str:
+    """Words as the numbers 0, 1, ... in their order, which the caller may change."""
+    numbers = ",".join(f"{word}={at}" for at, word in enumerate(sorted(words)[:5]))
+    return f"such as --map {shlex.quote(numbers)}"
 
 
 def many_golds(gold: Times, options: ReadOptions) -> bool:
