@@ -264,3 +264,104 @@ def test_little_gold_may_lack_some_of_the_words() -> None:
     )
     table.loc[:5, "expert"] = ["bad", "good"] * 3
     assert hero.Round(table).labelers == ("anna", "bert")
+
+
+@pytest.mark.parametrize(
+    ("filler", "rest"), [(-1, (0, 1)), (99, (1, 5)), ("unlabeled", ("no", "yes")), ("TODO", ("bad", "good"))]
+)
+def test_gold_that_stands_for_none_is_no_class(filler: object, rest: tuple[object, object]) -> None:
+    """Most of gold was a class of its own, which no label has."""
+    table = frame()
+    for one in ("gpt4", "claude", "expert"):
+        table[one] = [filler if pd.isna(of) else rest[int(of)] for of in table[one]]
+    with pytest.raises(
+        hero.InputError, match=rf"E147 labels holds '{filler}' in .*column 'expert'.*--missing {filler}"
+    ):
+        hero.Round(table)
+    assert hero.Round(table, missing=[filler]).n_gold == hero.Round(frame()).n_gold
+
+
+@pytest.mark.parametrize(("filler", "share"), [(-1, False), (-1, True), (99, True)])
+def test_numbers_that_stand_for_none_are_no_scores(filler: int, share: bool) -> None:
+    """A failed call was the lowest of scores, or the highest."""
+    table = frame()
+    if share:
+        table["gpt4"] = np.linspace(0, 1, N_ITEMS).round(3)
+    table.loc[table.index % 20 == 3, "gpt4"] = filler
+    with pytest.raises(
+        hero.InputError, match=rf"E147 .*'{filler}' in 6 cells .*numbers from 0 to 1.*--missing {filler}"
+    ):
+        hero.Round(table)
+    assert hero.Round(table, missing=[filler]).n_labels == 2 * N_ITEMS - 6
+    assert hero.Round(table, label_kind="score").n_labels == 2 * N_ITEMS
+    rewards = frame().assign(gpt4=np.linspace(-3, 2, N_ITEMS).round(2))
+    rewards.loc[3, "gpt4"] = -1
+    assert hero.Round(rewards).n_labels == 2 * N_ITEMS
+
+
+def test_a_forgotten_id_takes_no_ids_away(tmp_path: Path) -> None:
+    """Rows were numbered, and those of two models paired by their place."""
+    table = frame()
+    table.loc[17, "id"] = ""
+    with pytest.raises(
+        hero.InputError, match=r"E107 labels column 'id' is empty in 1 of 120 rows, first in data row 18"
+    ):
+        hero.Round(table)
+    path = tmp_path / "may.csv"
+    path.write_text(frame().to_csv(index=False) + ",,,\n" * 250, encoding="utf-8")
+    assert hero.read_round(path).holds_same_as(hero.Round(frame()))
+    text = "\n".join(f"{line},," for line in frame().to_csv(index=False).splitlines())
+    path.write_text(text, encoding="utf-8")
+    assert hero.read_round(path).holds_same_as(hero.Round(frame()))
+
+
+def test_an_index_with_a_name_and_a_column_called_item() -> None:
+    assert hero.Round(frame().set_index("id")).holds_same_as(hero.Round(frame()))
+    assert hero.Round(frame().rename(columns={"id": "Item"})).holds_same_as(hero.Round(frame()))
+
+
+def test_what_a_judge_says_besides_is_no_second_judge() -> None:
+    table = frame().assign(gpt4_confidence=np.linspace(0, 1, N_ITEMS), claude_logprob=-np.linspace(0, 1, N_ITEMS))
+    assert hero.Round(table).labelers == ("claude", "gpt4")
+    alone = table.drop(columns="gpt4")
+    assert "gpt4_confidence" in hero.Round(alone).labelers
+
+
+def test_free_texts_of_judges_are_told() -> None:
+    """Three columns were asked for that a wide table does not need."""
+    table = frame()
+    because = table.assign(
+        **{one: [f"{of}, because of {k}" for k, of in enumerate(table[one])] for one in ("gpt4", "claude")}
+    )
+    with pytest.raises(hero.InputError, match=r"E124 .*'gpt4', 'claude'.*'\d, because of 0'"):
+        hero.Round(because)
+
+
+def test_gold_called_label_beside_columns_of_judges_is_told() -> None:
+    table = frame(gold="label")
+    with pytest.raises(hero.InputError, match=r"--column gold=label --labelers A,B"):
+        hero.Round(table)
+    assert hero.Round(table, columns={"gold": "label"}).holds_same_as(hero.Round(frame()))
+
+
+def test_a_title_above_a_sheet_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "may.xlsx"
+    with pd.ExcelWriter(path) as book:
+        frame().to_excel(book, index=False, startrow=2, sheet_name="Sheet1")
+        book.sheets["Sheet1"]["A1"] = "Evaluation, May"
+    with pytest.raises(hero.InputError, match=r"E102 .*'Evaluation, May' alone"):
+        hero.read_round(path)
+
+
+def test_a_class_of_past_gold_may_be_asked_for_beside_grades() -> None:
+    """The current round's grades do not tell what gold says."""
+    past = frame(gold="expert", share=1.0)
+    past["expert"] = past["expert"].map({0: "poor", 1: "fine"})
+    current = frame(seed=2, gold=None)
+    for table in (past, current):
+        table["gpt4"] = 1 + 3 * table["gpt4"] + np.arange(N_ITEMS) % 2
+    asked = hero.estimate_rate(hero.Round(current, positive="fine"), hero.Round(past, positive="fine"))
+    assert 0.4 < asked.value < 0.8
+    with pytest.raises(hero.InputError, match="E118"):
+        hero.Round(current, positive="17")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _GOLD_NAMES = (
     "gold",
@@ -46,6 +47,8 @@ _FACTS = re.compile(
 )
 """Words that show the contrary: facts about items, what a judge's call took, and what was made of other columns."""
 
+_SIDES = re.compile(r"(confidence|certainty|uncertainty|logprobs?|logits?|entropy|prob|probability|margin)")
+"""What a judge says besides its answer."""
 _ANSWERS = re.compile(
     r"(^|_)(human|manual|review|reviewed|label|rating|score|verdict|preference|preferred|correct|judgment|judgement|"
     r"annotation|approved|decision|answer)(_|$)"
@@ -85,3 +88,10 @@ def names_a_fact(name: str) -> bool:
 def names_an_answer(name: str) -> bool:
     """Whether a word in this name shows that the column is somebody's answers."""
     return bool(_ANSWERS.search(plain_name(name)))
+
+
+def goes_with(name: str, others: Collection[str]) -> bool:
+    """Whether a name is that of another column and a word for what a judge says besides: gpt_confidence beside gpt."""
+    plain = plain_name(name)
+    base, _, last = plain.rpartition("_")
+    return bool(base and _SIDES.fullmatch(last)) and any(plain_name(one) == base for one in others)

@@ -31,6 +31,8 @@ _FEW_BYTES = 1 << 16
 """A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
 _LOOK_BYTES = 1 << 20
 """Rows that tell what a column is like."""
+_END_ROWS = 100
+"""Rows at the end that are looked at together for being empty."""
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -144,7 +146,19 @@ def read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> Inp
 
 
 def _as_input(file: Path, table: Any) -> InputTable:
-    return InputTable(str(file), without_index(table), "files")
+    return InputTable(str(file), without_index(_without_blank_end(table)), "files")
+
+
+def _without_blank_end(table: Any) -> Any:
+    """The table without the empty rows that spreadsheets write below the last one."""
+    size = table.num_rows
+    while size:
+        start = max(0, size - _END_ROWS)
+        told = [row for row, cells in enumerate(table.slice(start, size - start).to_pylist()) if any(cells.values())]
+        if told:
+            return table.slice(0, start + told[-1] + 1)
+        size = start
+    return table
 
 
 def _sheets(file: Path) -> dict[str, str] | None:

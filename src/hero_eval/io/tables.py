@@ -202,6 +202,9 @@ def missing_columns(table: Named, needed: Sequence[str], reported: Collection[st
         last = problems.pop()
         command = " ".join(f"--column {shlex.quote(f'{ours}={theirs}')}" for ours, theirs in found.items())
         problems.append(Problem(last.code, f"{last.message}. All at once: columns={found} (command: {command})"))
+    if {"labeler"} == {"labeler", "label"} & {*needed} - {*table.columns} - {*reported} and found["labeler"] == "...":
+        last = problems.pop()
+        problems.append(Problem(last.code, f"{last.message}. {_GOLD_AND_COLUMNS}"))
     if {"labeler", "label"} <= {*needed} - {*table.columns} - {*reported}:
         last = problems.pop()
         problems.append(Problem(last.code, f"{last.message}. {_OTHER_SHAPES}"))
@@ -211,6 +214,11 @@ def missing_columns(table: Named, needed: Sequence[str], reported: Collection[st
 _OTHER_SHAPES = (
     "If each labeler has a column of its own, name these: labelers=[...] (command: --labelers A,B); what a labeling "
     "tool exported is read by hero import"
+)
+
+_GOLD_AND_COLUMNS = (
+    "If 'label' is what an expert says, and labelers have columns of their own: columns={'gold': 'label'}, "
+    "labelers=[...] (command: --column gold=label --labelers A,B)"
 )
 
 

@@ -37,7 +37,7 @@ from hero_eval.io.labels import (
 from hero_eval.io.own_words import read_own_words
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.reshape import reshaped
-from hero_eval.io.scores import cut_labels, find_scores, many_golds, unmet_answers, with_scores
+from hero_eval.io.scores import as_numbers, cut_labels, find_scores, many_golds, unmet_answers, with_scores
 from hero_eval.io.strays import blank_answers, stray_problems, stray_texts
 from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
 from hero_eval.io.values import count_of, fold
@@ -126,7 +126,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         {} if scored else said,
         known,
         replace(options, spelling=False) if many_golds(known, options) else options,
-        complete=labels is not None and not sources.broken and not (scored and not known),
+        complete=labels is not None and not sources.broken and not _are_grades(said, known, options),
         problems=problems,
     )
     if scored and labels is not None:
@@ -210,6 +210,12 @@ def _find_gold(tables: Tables, labels: Labels | None, options: ReadOptions, prob
             items = labels.items if labels is not None and table is tables.labels else None
             return read_gold(table, options, problems, borrowed=True, items=items)
     return None
+
+
+def _are_grades(said: Times, known: Times, options: ReadOptions) -> bool:
+    """Whether labels are numbers without gold, and the class that is asked for is a word: other rounds' gold has it."""
+    word = options.positive is not None and bool(np.isnan(as_numbers([options.positive])[0]))
+    return word and not known and not set(said) <= {"0", "1"} and not bool(np.isnan(as_numbers(said)).any())
 
 
 def _times(part: Labels | Gold | None) -> Times:

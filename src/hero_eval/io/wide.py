@@ -21,10 +21,10 @@ from hero_eval.io.arrays import Coded, encode_answers, encode_ids, mapped_answer
 from hero_eval.io.bridge import to_text_array
 from hero_eval.io.column_names import (
     called_like_an_expert,
+    goes_with,
     is_gold_name,
     names_a_fact,
     names_a_judge,
-    names_an_answer,
     plain_name,
     says_expert_alone,
 )
@@ -61,7 +61,7 @@ class WideColumns:
 
 
 @dataclass(frozen=True)
-class _Look:
+class Look:
     """What a column's values look like."""
 
     values: frozenset[str]
@@ -184,7 +184,7 @@ def _item_column(table: Any, asked: Asked) -> str | None:
     if "item" in header:
         return "item"
     lowered = {plain_name(one): one for one in reversed(header)}
-    for synonym in SYNONYMS["item"]:
+    for synonym in ("item", *SYNONYMS["item"]):
         if synonym in lowered and _names_rows(table[lowered[synonym]], nearly=synonym in _SURE_IDS):
             return lowered[synonym]
     taken = {*(asked.labelers or ()), *asked.experts, *asked.aside, *asked.columns.values()}
@@ -195,7 +195,7 @@ def _item_column(table: Any, asked: Asked) -> str | None:
 
 _ID_NAME = re.compile(r"(?:^|[\W_])(?:[iI][dD]|[uU][uU][iI][dD]|[gG][uU][iI][dD]|[kK][eE][yY])$|(?<=[a-z])I[dD]$")
 """How names of ids end, of whatever: conversation_id, traceId, uuid."""
-_SURE_IDS = ("id", "item_id", "task_id", "example_id")
+_SURE_IDS = ("item", "id", "item_id", "task_id", "example_id")
 """Names of ids, which a slip repeats; a prompt may have several answers, each an item."""
 NEARLY = 0.9
 
@@ -203,8 +203,8 @@ NEARLY = 0.9
 def _names_rows(column: Any, *, nearly: bool) -> bool:
     """Whether no two rows have one id; or hardly any, where rows were most likely written twice."""
     coded = encode_ids(column)
-    if not coded.complete:
-        return False
+    if not coded.complete and not nearly:
+        return False  # a slip forgets some of a sure name's, which E107 tells
     return len(coded.texts) == len(column) or (nearly and len(coded.texts) >= NEARLY * len(column))
 
 
@@ -222,7 +222,7 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
         return None
     taken = {*(asked.labelers or ()), *asked.aside, *asked.known}
     free = [one for one in header if one not in taken and called_like_an_expert(one)]
-    free = [one for one in free if not (look := _look(table[one], asked)).many and look.values]
+    free = [one for one in free if not (look := look_at(table[one], asked)).many and look.values]
     found = [one for one in free if is_gold_name(one)]
     if len(found) > 1:
         raise wrong(
@@ -251,13 +251,13 @@ def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, ask
         )
 
 
-def _look(column: Any, asked: Asked) -> _Look:
+def look_at(column: Any, asked: Asked) -> Look:
     """The values of a column, as answers; without cells that say nothing, and without a few words among numbers."""
     import pyarrow as pa
 
     kind = plain(column[:0]).type if len(column) else column.type
     if pa.types.is_nested(column.type) or pa.types.is_temporal(kind):
-        return _Look(frozenset(), True)
+        return Look(frozenset(), True)
     coded = encode_answers(column, missing=asked.missing)
     coded = mapped_answers(coded, asked.mapped) if asked.mapped else coded
     texts = coded.list_texts()
@@ -275,13 +275,13 @@ def _look(column: Any, asked: Asked) -> _Look:
         value = spell[text]
         times[value] = times.get(value, 0) + told[text]
     if not texts or len(found) < len(texts):
-        return _Look(values, len(texts) > MOST_ANSWERS, times=times)
-    return _Look(values, False, min(found), max(found), times)
+        return Look(values, len(texts) > MOST_ANSWERS, times=times)
+    return Look(values, False, min(found), max(found), times)
 
 
 def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, asked: Asked) -> tuple[list[str], str]:
     """The columns that look like labelers', and by what."""
-    looks = {one: _look(table[one], asked) for one in free}
+    looks = {one: look_at(table[one], asked) for one in free}
     looks = {one: look for one, look in looks.items() if look.values and not look.many}
     familiar = [one for one in looks if one in asked.known]
     if familiar:
@@ -293,10 +293,11 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
             new = [one for one in looks if names_a_judge(one) and not names_a_fact(one)]
             more = _scales_of(familiar, {one: looks[one] for one in (*new, *familiar)})
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
-    plausible = {one: look for one, look in looks.items() if not names_a_fact(one)}
+    beside = [one for one in looks if not goes_with(one, looks)]
+    plausible = {one: looks[one] for one in beside if not names_a_fact(one)}
     called = [one for one in plausible if names_a_judge(one)]
     if gold is not None:
-        fitting = _fitting(plausible, _look(table[gold], asked))
+        fitting = _fitting(plausible, look_at(table[gold], asked))
         if fitting:
             return _in_order(free, fitting, called), f"their answers are those of {gold!r}"
     if called:
@@ -319,14 +320,14 @@ def _in_order(header: Sequence[str], *groups: Collection[str]) -> list[str]:
     return [one for one in header if one in wanted]
 
 
-def _fitting(looks: Mapping[str, _Look], truth: _Look) -> list[str]:
+def _fitting(looks: Mapping[str, Look], truth: Look) -> list[str]:
     """Columns whose answers are gold's; of 0 and 1 both, even if little gold has only one of them.
 
     A cell or two that are something else do not make a column another's: they are reported later.
     """
     allowed = truth.values | ({"0", "1"} if truth.values <= {"0", "1"} else frozenset())
 
-    def fits(look: _Look) -> bool:
+    def fits(look: Look) -> bool:
         inside = sum(count for value, count in look.times.items() if value in allowed)
         outside = sum(look.times.values()) - inside
         spread = len(look.values & allowed) > 1 and outside <= max(FEW, RARE * inside) and 10 * outside <= inside
@@ -341,7 +342,7 @@ def _is_fraction(values: Collection[str]) -> bool:
     return any((found := number(value)) is not None and found != round(found) for value in values)
 
 
-def _scales_of(called: Sequence[str], looks: Mapping[str, _Look]) -> list[str]:
+def _scales_of(called: Sequence[str], looks: Mapping[str, Look]) -> list[str]:
     """Columns with just the answers that one of these columns has, or numbers on its scale up to 10."""
     mine = [looks[one] for one in called]
     return [
@@ -354,7 +355,7 @@ def _scales_of(called: Sequence[str], looks: Mapping[str, _Look]) -> list[str]:
     ]
 
 
-def _groups(looks: Mapping[str, _Look]) -> list[list[str]]:
+def _groups(looks: Mapping[str, Look]) -> list[list[str]]:
     """Columns that may belong together: numbers of one scale, and texts of which all are among one column's."""
     by_scale: dict[float, list[str]] = {}
     for one, look in looks.items():
@@ -429,25 +430,6 @@ def _of_criterion(name: str, table: Any, asked: Asked, grid: Grid, item: str | N
     others = tuple(one for one in table.column_names if one not in used)
     why = f"columns of criterion {asked.criterion!r}"
     return WideColumns(item, people, gold, others, why, dropped, experts)
-
-
-def sparse_others(table: Any, columns: WideColumns, asked: Asked) -> dict[str, int]:
-    """Of columns about the items those that may be an expert's by their few values: how many rows each answers.
-
-    They are mostly empty, and by name or values they are answers.
-    """
-    said: frozenset[str] = frozenset()
-    found = {}
-    for one in columns.others:
-        if names_a_fact(one) or one in asked.aside or (look := _look(table[one], asked)).many or len(look.values) < 2:
-            continue
-        given = sum(look.times.values())
-        if given > SPARSE * len(table):
-            continue
-        said = said or frozenset().union(*(_look(table[of], asked).values for of in columns.labelers.values()))
-        if names_an_answer(one) or look.values <= said:
-            found[one] = given
-    return found
 
 
 def melted(table: Any, columns: WideColumns) -> tuple[Any, Any, Any]:
