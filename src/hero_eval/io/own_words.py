@@ -264,6 +264,7 @@ def unclear(place: str, one: Vocabulary, classes: Sequence[str]) -> Problem:
     return Problem(
         "E127",
         f"{place}: {_answers(one)}, which is none of gold's or other labelers' answers, {name_some(list(classes))}. "
-        f"{remedy}. If that is no labeler of this question, leave it out (exclude_labelers={out}; command: "
-        f"--exclude-labelers {shlex.quote(','.join(out))}).",
+        f"{remedy}. If they are answers of their own, name all answers (classes=[...]; command: --classes); if that is "
+        f"no labeler of this question, leave it out (exclude_labelers={out}; command: --exclude-labelers "
+        f"{shlex.quote(','.join(out))}).",
     )
