@@ -60,6 +60,15 @@ def test_a_column_that_speaks_of_an_expert_is_gold_and_said(name: str, share: fl
     assert taken(found)["gold"] == (name if is_gold else None)
 
 
+def test_what_else_an_expert_wrote_hides_no_gold() -> None:
+    table = frame(gold="human_expert")
+    given = table["human_expert"].notna()
+    beside = table.assign(
+        human_expert_confidence=given.map({True: 3, False: None}), expert_name=given.map({True: "Ann", False: None})
+    )
+    assert taken(hero.Round(beside))["gold"] == "human_expert"
+
+
 def test_two_such_columns_are_nobodys_gold() -> None:
     table = frame(gold="expert_1")
     found = hero.Round(table.assign(expert_2=table["expert_1"]))

@@ -232,9 +232,10 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
         )
     if found or asked.experts or asked.criterion is not None:
         return found[0] if found else None
-    free = [one for one in free if not names_a_fact(one) and not asked.excludes(one)]
-    sure = len(free) == 1 and (says_expert_alone(free[0]) or _is_sparse(table[free[0]]))
-    return free[0] if sure else None
+    free = [one for one in free if not names_a_fact(one) and not goes_with(one, header) and not asked.excludes(one)]
+    alone = [one for one in free if says_expert_alone(one)]
+    sparse = [] if alone else [one for one in free if _is_sparse(table[one])]
+    return alone[0] if len(alone) == 1 else free[0] if len(free) == len(sparse) == 1 else None
 
 
 def _is_sparse(column: Any) -> bool:
