@@ -61,7 +61,7 @@ class WideColumns:
 
 
 @dataclass(frozen=True)
-class Look:
+class ColumnLook:
     """What a column's values look like."""
 
     values: frozenset[str]
@@ -252,13 +252,13 @@ def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, ask
         )
 
 
-def look_at(column: Any, asked: Asked) -> Look:
+def look_at(column: Any, asked: Asked) -> ColumnLook:
     """The values of a column, as answers; without cells that say nothing, and without a few words among numbers."""
     import pyarrow as pa
 
     kind = plain(column[:0]).type if len(column) else column.type
     if pa.types.is_nested(column.type) or pa.types.is_temporal(kind):
-        return Look(frozenset(), True)
+        return ColumnLook(frozenset(), True)
     coded = encode_answers(column, missing=asked.missing)
     coded = mapped_answers(coded, asked.mapped) if asked.mapped else coded
     texts = coded.list_texts()
@@ -276,8 +276,8 @@ def look_at(column: Any, asked: Asked) -> Look:
         value = spell[text]
         times[value] = times.get(value, 0) + told[text]
     if not texts or len(found) < len(texts):
-        return Look(values, len(texts) > MOST_ANSWERS, times=times)
-    return Look(values, False, min(found), max(found), times)
+        return ColumnLook(values, len(texts) > MOST_ANSWERS, times=times)
+    return ColumnLook(values, False, min(found), max(found), times)
 
 
 def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, asked: Asked) -> tuple[list[str], str]:
@@ -321,14 +321,14 @@ def _in_order(header: Sequence[str], *groups: Collection[str]) -> list[str]:
     return [one for one in header if one in wanted]
 
 
-def _fitting(looks: Mapping[str, Look], truth: Look) -> list[str]:
+def _fitting(looks: Mapping[str, ColumnLook], truth: ColumnLook) -> list[str]:
     """Columns whose answers are gold's; of 0 and 1 both, even if little gold has only one of them.
 
     A cell or two that are something else do not make a column another's: they are reported later.
     """
     allowed = truth.values | ({"0", "1"} if truth.values <= {"0", "1"} else frozenset())
 
-    def fits(look: Look) -> bool:
+    def fits(look: ColumnLook) -> bool:
         inside = sum(count for value, count in look.times.items() if value in allowed)
         outside = sum(look.times.values()) - inside
         spread = len(look.values & allowed) > 1 and outside <= max(FEW, RARE * inside) and 10 * outside <= inside
@@ -343,7 +343,7 @@ def _is_fraction(values: Collection[str]) -> bool:
     return any((found := number(value)) is not None and found != round(found) for value in values)
 
 
-def _scales_of(called: Sequence[str], looks: Mapping[str, Look]) -> list[str]:
+def _scales_of(called: Sequence[str], looks: Mapping[str, ColumnLook]) -> list[str]:
     """Columns with just the answers that one of these columns has, or numbers on its scale up to 10."""
     mine = [looks[one] for one in called]
     return [
@@ -356,7 +356,7 @@ def _scales_of(called: Sequence[str], looks: Mapping[str, Look]) -> list[str]:
     ]
 
 
-def _groups(looks: Mapping[str, Look]) -> list[list[str]]:
+def _groups(looks: Mapping[str, ColumnLook]) -> list[list[str]]:
     """Columns that may belong together: numbers of one scale, and texts of which all are among one column's."""
     by_scale: dict[float, list[str]] = {}
     for one, look in looks.items():
