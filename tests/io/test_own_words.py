@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,14 @@ def test_all_words_strange_to_gold_are_mapped_by_paste() -> None:
     frame = table(1, said=("fail", "pass"), known=("no", "yes"))
     with pytest.raises(hero.InputError, match=r"E127 .*--map fail=no,pass=yes\)"):
         read(frame)
+
+
+def test_engines_say_where_words_can_be_read(tmp_path: Path) -> None:
+    """They neither learn nor map what words mean, and made classes of them."""
+    frame = table(1)
+    long = frame.melt("item", ["gpt", "claude"], "labeler", "label")
+    long.to_csv(tmp_path / "labels.csv", index=False)
+    frame[["item", "gold"]].dropna().to_csv(tmp_path / "gold.csv", index=False)
+    with pytest.raises(hero.InputError, match=r"E127 .*'claude' answers 'fail', 'pass'.*--engine memory"):
+        hero.estimate_rate(hero.read_round(tmp_path, engine="duckdb"))
+    assert value(hero.read_round(tmp_path)) == value(read(frame))

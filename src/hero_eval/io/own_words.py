@@ -68,7 +68,7 @@ def read_own_words(
 
 def _is_mixed(texts: Sequence[str], said: set[str], known: set[str]) -> bool:
     """Whether labelers may speak other languages than gold or each other; most rounds are spared a second look."""
-    if NUMBER in said - known and any(text.lower() in BINARY_WORDS for text in texts):
+    if NUMBER in said - known and said & {"0", "1"} and any(text.lower() in BINARY_WORDS for text in texts):
         return True
     if not known:
         return NUMBER in said and bool(said - {NUMBER, "0", "1"})

@@ -35,6 +35,7 @@ MOST_FILLED = 0.4
 """Of gold, the share of cells above which a word that no label gives stands for none."""
 PLACEHOLDERS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
 """Numbers that programs write where there is none."""
+_AS_TEXTS = frozenset(map(number_text, PLACEHOLDERS))
 FEW, RARE = 2, 0.01
 """Other numbers than 0 and 1 that look like slips: so many cells, or this share of them."""
 
@@ -130,6 +131,8 @@ def stray_problem(
 def _placeholders(times: Times, *, in_gold: bool) -> tuple[list[str], str]:
     """Numbers such as -1 and 99 where all others lie far from them, and where those lie; of labels few, since they may
     be on that scale."""
+    if not any(text in times for text in _AS_TEXTS):
+        return [], ""
     values = {text: value for text in times if (value := number(canonical(text, binary=True))) is not None}
     rest = [value for value in values.values() if value not in PLACEHOLDERS]
     if len(rest) < 2 or len(values) < len(times):

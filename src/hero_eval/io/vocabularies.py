@@ -24,8 +24,9 @@ ASIDE = 0.1
 
 def meaning(text: str) -> str:
     """An answer without case, space and ways of saying yes and no; all numbers but 0 and 1 are one."""
-    said = folded_answer(text)
-    return NUMBER if said not in ("0", "1") and number(said) is not None else said
+    if number(text) is not None:  # looked at first: of scores there may be very many
+        return text if text in ("0", "1") else NUMBER
+    return folded_answer(text)
 
 
 @dataclass(frozen=True)
