@@ -38,6 +38,7 @@ SAYS = {
     "counting": "rounds become patterns",
     "score_scale": "scores of all rounds, cut into the same bins",
     "round_scales": "whether rounds count on one scale",
+    "round_words": "what labelers' own words mean",
     "gold_scale": "gold of many numbers, cut into classes",
     "round": "labels, gold and items",
     "votes": "side-by-side votes, counted",

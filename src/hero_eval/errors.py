@@ -37,7 +37,7 @@ CATALOGUE: dict[str, str] = {
     "E124": "there are too many different answers for classes",
     "E125": "gold is numbers, of more kinds than can be classes, and labels are not",
     "E126": "labels that should be scores are not numbers",
-    "E127": "labels and gold share no answer",
+    "E127": "labels, or those of some labelers, and gold share no answer",
     "E128": "nothing can be said about single items",
     "E129": "numeric gold does not fit what is asked",
     "E130": "it is not clear what the columns of a wide table are",

@@ -50,6 +50,8 @@ CATALOGUE: dict[str, tuple[Severity, str]] = {
     "F135": ("note", "numbers with a decimal comma or a percent sign were read as numbers"),
     "F136": ("warning", "history has no gold, though the current round has"),
     "F137": ("note", "yes and no were read as 1 and 0"),
+    "F138": ("note", "words that gold never is were read as it shows"),
+    "F139": ("note", "rows at the end that sum up the others were set aside"),
     # the labelers
     "F201": ("warning", "labelers whose answers carry no information"),
     "F202": ("warning", "labelers whose answers are inverted"),
@@ -268,7 +270,7 @@ def importance(finding: Finding) -> tuple[bool, bool, bool]:
     return not finding.doubts_interval, finding.severity != "warning", finding.code not in GUESSES
 
 
-GUESSES = frozenset({"F122", "F137"})
+GUESSES = frozenset({"F122", "F137", "F138"})
 """Notes on what the data were taken for: whoever finds the guess wrong must not trust the number."""
 
 

@@ -154,6 +154,8 @@ FINDINGS: Mapping[str, str] = {
     "F136": "If the two were swapped, name the round with gold as history. Otherwise have an expert answer some items "
     "of a past round: without gold, it says nothing about how labelers err.",
     "F137": "Nothing; to ask for the other answer, name it: `positive='no'`, `--positive no`.",
+    "F138": "Nothing, if that is what they mean. Otherwise say what they mean: `map={...}`, `--map`.",
+    "F139": "Nothing; if such a row is an item, give it an id of its own.",
     "F134": "Nothing, if they belong to the same round. Else take it out (`hero remove`), and add "
     "the two under names of their own: `--round`.",
     "F201": "Train these labelers, or stop paying for them.",

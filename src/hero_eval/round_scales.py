@@ -13,11 +13,9 @@ from hero_eval.any_round import AnyRound
 from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.io.scores import as_numbers
-from hero_eval.io.values import number_text
+from hero_eval.io.values import SCALE_TOPS, number_text
 from hero_eval.round import Round
 
-TOPS = (1.0, 5.0, 10.0, 100.0)
-"""Where common scales of numbers end."""
 LEAST = 10
 """Labels on each side below which nothing is said."""
 BEYOND, BELOW = 0.2, 0.2
@@ -103,7 +101,7 @@ def _top(one: AnyRound) -> float | None:
     found = _facts(one) if one.has_scores else facts_of(values, np.ones(len(values)), np.inf, -np.inf)
     if found is None or found.low < 0:
         return None
-    return next((top for top in TOPS if found.high <= top), None)
+    return next((top for top in SCALE_TOPS if found.high <= top), None)
 
 
 def _differ(low: AnyRound, high: AnyRound, top: float) -> bool:

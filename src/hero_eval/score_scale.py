@@ -16,6 +16,7 @@ from hero_eval.io.score_bins import MOST_BINS, ScoreCuts, ScoreDistribution, dis
 from hero_eval.io.scores import are_scores, as_numbers
 from hero_eval.round import Round
 from hero_eval.round_scales import refuse_other_scales
+from hero_eval.round_words import with_words_read
 
 OneRound = TypeVar("OneRound", bound=AnyRound)
 
@@ -34,6 +35,7 @@ def on_one_scale(
     Rounds without scores come back as they are. If one has scores, the numbers of all others are scores too; a round
     that names other answers is refused (E205), and so is one that is kept as counts of answers (E214).
     """
+    rounds = with_words_read(rounds)
     refuse_other_scales(rounds)
     numeric = has_numeric_gold(rounds)
     if not numeric and not _any_scores(rounds):

@@ -11,7 +11,7 @@ from hero_eval.cli.option_groups import Reading
 from hero_eval.cli.problems import Problems
 from hero_eval.cli.progress import Activity
 from hero_eval.errors import InputError, Problem, wrong
-from hero_eval.io.wide import is_gold_name
+from hero_eval.io.column_names import called_like_an_expert
 from hero_eval.name_lists import MAPPED, mapping, names, split
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def read_rounds(data: Data, doing: Activity, problems: Problems | None = None) -
 
     history = [read(path, None if data.currents else single, frozenset(), of_past) for path in past]
     known = frozenset(name for one in history if one is not None for name in one.labelers)
-    described = {name for one in history if one is not None for name in one.column_names if not is_gold_name(name)}
+    described = {
+        name for one in history if one is not None for name in one.column_names if not called_like_an_expert(name)
+    }
     used = (*used, *sorted(described - known))  # what described items then is no labeler's now
     currents = [read(path, single, known) for path in data.currents]
     problems.errors += of_past.errors  # what is wrong with the round that is asked for comes first

@@ -52,18 +52,19 @@ def is_lack(error: HeroError) -> bool:
 def _refuse_scores(method: Method, rounds: RoundSet, *, named: bool) -> None:
     """Without gold nothing tells which scores are high enough for which class; `named`: the method was asked for."""
     scored = [one.name for one in rounds.all_rounds if one.has_scores]
+    hint = next((f". {note.action}" for one in rounds.all_rounds for note in one.notes if note.code == "F131"), "")
     if scored and method.evidence is LabelsOnly and not named:
         message = (
             f"the labels of round {scored[0]!r} are scores, and no gold tells how high a score a class takes: have an "
             "expert answer some items, give a history with gold, or make labels 0 and 1 by a threshold of your own"
         )
-        raise unsupported("E214", message)
+        raise unsupported("E214", f"{message}{hint}")
     if scored and method.evidence is LabelsOnly:
         message = (
             f"the labels of round {scored[0]!r} are scores, and {method.name} looks at no gold, which alone tells how "
             "high a score a class takes: give a history with gold, or make labels 0 and 1 by a threshold of your own"
         )
-        raise wrong("E214", message)
+        raise wrong("E214", f"{message}{hint}")
 
 
 def _refuse_unused(method: Method, why: str, options: Options, gold: bool) -> None:

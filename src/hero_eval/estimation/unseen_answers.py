@@ -11,6 +11,7 @@ import numpy as np
 from hero_eval import remedies
 from hero_eval.counting.count import tally_of
 from hero_eval.findings import Finding
+from hero_eval.io.values import as_missing
 from hero_eval.model.patterns import Floats, sum_by
 from hero_eval.round import Round
 
@@ -47,7 +48,8 @@ def outside_gold(currents: Sequence[Round], past: Sequence[Round], classes: Sequ
             f"If they are numbers with a unit, map them: `map={units}`, `--map {command}`. {remedies.FINDINGS['F117']}"
         )
         return (Finding("F117", message, {"answers": strange, "labels": total}, action),)
-    return (Finding("F117", message, {"answers": strange, "labels": total}),)
+    action = f"{remedies.FINDINGS['F117']} To leave them out: {as_missing(sorted(strange))}."
+    return (Finding("F117", message, {"answers": strange, "labels": total}, action),)
 
 
 _UNIT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*[^\d\s].*")

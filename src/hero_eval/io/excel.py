@@ -37,6 +37,13 @@ def excel_table(file: Path, sheet: str | None = None) -> Any:
     width = max((place + 1 for place, name in enumerate(header) if name), default=0)
     if not width:
         raise wrong("E102", f"{file} has no header row. Its first row must name the columns.")
+    below = max(sum(value is not None for value in row) for row in rows)
+    if width == 1 and below > 1:
+        raise wrong(
+            "E102",
+            f"{file} has no header in its first row, which holds {header[0]!r} alone, where others hold {below} cells. "
+            "The first row must name the columns: take out what stands above them.",
+        )
     header = header[:width]
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,21 +14,16 @@ from hero_eval.errors import Problem
 from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids, mapped_answers, settle
 from hero_eval.io.bridge import kept, taken, to_text_array
+from hero_eval.io.column_names import called_like_an_expert, names_a_judge
 from hero_eval.io.distinct import Codes
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import InputTable, InputTables, Named, meant, positions, rename
 from hero_eval.io.values import canonical, count_of, fold, is_binary
-from hero_eval.io.wide import is_gold_name, names_a_judge
+from hero_eval.io.wide import SPARSE
 
-SPARSE, FULL = 0.5, 0.9
-"""Shares of the items that a column answers which may be an expert's, and that labelers' do. They decide on a remark
+FULL = 0.9
+"""The share of the items that labelers' columns answer beside one that may be an expert's. It decides on a remark
 alone."""
-_EXPERTS = re.compile(r"(^|[^a-z])(experts?|gold|golden|sme|ground_?truth|truth|adjudicat[a-z]*)([^a-z]|$)")
-
-
-def called_like_an_expert(labeler: str) -> bool:
-    """Whether somebody of this name most likely gives gold; not a judge, whose prompt may be called so."""
-    return is_gold_name(labeler) or (bool(_EXPERTS.search(labeler.lower())) and not names_a_judge(labeler))
 
 
 def expert_notes(labelers: Sequence[str], n_gold: int) -> tuple[Finding, ...]:
@@ -40,26 +34,36 @@ def expert_notes(labelers: Sequence[str], n_gold: int) -> tuple[Finding, ...]:
     return (_may_be_experts(found, f"{name_some(found)} {'is' if len(found) == 1 else 'are'} called like an expert"),)
 
 
-def sparse_notes(answers: Mapping[str, int], n_items: int) -> tuple[Finding, ...]:
+def sparse_notes(answers: Mapping[str, int], others: Mapping[str, int], n_items: int) -> tuple[Finding, ...]:
     """F131 for a column of a wide table without gold that is mostly empty, where those of all others are full.
 
-    answers: how many items each labeler answered.
+    answers: how many items each labeler answered; `others`: the same of columns about the items that may be answers.
     """
     sparse = [name for name, given in answers.items() if given <= SPARSE * n_items]
     full = [name for name, given in answers.items() if given >= FULL * n_items]
-    if len(sparse) != 1 or len(full) < 2 or len(full) + 1 < len(answers) or called_like_an_expert(sparse[0]):
+    given = {**answers, **others}
+    found = [*sparse, *others]
+    least = 2 if names_a_judge("".join(found)) else 1
+    if len(found) != 1 or len(full) < least or len(full) + len(sparse) < len(answers):
         return ()
-    given = answers[sparse[0]]
-    return (_may_be_experts(sparse, f"{sparse[0]} answered {given} of {n_items} items, the others nearly all"),)
+    if called_like_an_expert(found[0]) and sparse:
+        return ()  # `expert_notes` says so
+    fact = (
+        f"{found[0]} answered {given[found[0]]} of {n_items} items, {'labelers' if others else 'the others'} nearly all"
+    )
+    return (_may_be_experts(found, fact, _IGNORED if others else _COUNTED),)
 
 
-def _may_be_experts(labelers: list[str], fact: str) -> Finding:
-    message = f"{fact}, and there is no gold: what they said counts as labels, which may be wrong, and not as gold"
+_COUNTED = "what they said counts as labels, which may be wrong, and not as gold"
+_IGNORED = "the column counts as one about the items, and not as gold"
+
+
+def _may_be_experts(labelers: list[str], fact: str, said: str = _COUNTED) -> Finding:
     action = (
         f"If what they say is right, take it for gold: expert={labelers!r} (command: "
         f"{' '.join(f'--expert {shlex.quote(one)}' for one in labelers)}). If they are labelers like others, nothing."
     )
-    return Finding("F131", message, {"labelers": labelers}, action)
+    return Finding("F131", f"{fact}, and there is no gold: {said}", {"labelers": labelers}, action)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ _FEW_BYTES = 1 << 16
 """A dictionary of fewer bytes holds the few values of a column of labelers or answers."""
 _LOOK_BYTES = 1 << 20
 """Rows that tell what a column is like."""
-_DELIMITERS = (",", ";", "\t")
+_END_ROWS = 100
+"""Rows at the end that are looked at together for being empty."""
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 def read_input_tables(where: Path) -> InputTables:
@@ -144,7 +146,19 @@ def read_files(files: Mapping[str, Path], missing: Mapping[str, Problem]) -> Inp
 
 
 def _as_input(file: Path, table: Any) -> InputTable:
-    return InputTable(str(file), without_index(table), "files")
+    return InputTable(str(file), without_index(_without_blank_end(table)), "files")
+
+
+def _without_blank_end(table: Any) -> Any:
+    """The table without the empty rows that spreadsheets write below the last one."""
+    size = table.num_rows
+    while size:
+        start = max(0, size - _END_ROWS)
+        told = [row for row, cells in enumerate(table.slice(start, size - start).to_pylist()) if any(cells.values())]
+        if told:
+            return table.slice(0, start + told[-1] + 1)
+        size = start
+    return table
 
 
 def _sheets(file: Path) -> dict[str, str] | None:
@@ -173,6 +187,8 @@ def read_table(file: Path) -> Any:
         remedy = "Write it again; it may be damaged."
         if "Expected" in reason:  # a row of the wrong length
             remedy = "Give every row as many fields as the header, and quote fields that hold the delimiter."
+        if "Expected 1 columns" in reason:
+            remedy = "The first line must name the columns: take out what stands above them."
         raise wrong("E103", f"{file} cannot be read: {reason}. {remedy}") from error
 
 

@@ -75,7 +75,7 @@ def _through_narwhals(name: str, frame: Any) -> tuple[str, Any]:
     import pyarrow as pa
 
     try:
-        native = nw.from_native(frame)
+        native = nw.from_native(_with_named_index(frame))
     except TypeError:
         if hasattr(frame, "__arrow_c_stream__"):
             return "pyarrow", pa.table(frame)
@@ -94,6 +94,14 @@ def _through_narwhals(name: str, frame: Any) -> tuple[str, Any]:
         check_text(f"{name} has a column whose name", str(column))
         columns[str(column)] = _to_arrow(f"{name} column {str(column)!r}", eager.get_column(column))
     return kind, pa.table(columns)
+
+
+def _with_named_index(frame: Any) -> Any:
+    """A pandas frame with an index that has a name, such as `id`, as a column: it would be lost."""
+    index = getattr(frame, "index", None)
+    names = list(getattr(index, "names", None) or ())
+    named = bool(names) and all(isinstance(one, str) and one not in frame.columns for one in names)
+    return frame.reset_index() if named and hasattr(frame, "reset_index") else frame
 
 
 def _is_path(frame: Any) -> bool:

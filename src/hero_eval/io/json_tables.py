@@ -138,15 +138,23 @@ def keys_of_records(con: Any, of: str = "json") -> dict[str, frozenset[str]]:
 _PATH = "'$.\"' || replace(key, '\"', '\\\"') || '\"'"
 
 
-def _parts(con: Any, key: str, kinds: frozenset[str]) -> list[str]:
-    """What to select for a key."""
-    path = _quoted_path(key)
-    if kinds <= {"ARRAY", "NULL"} and "ARRAY" in kinds and _of_numbers(con, path):
-        return [f"CAST(json -> '{path}' AS DOUBLE[]) AS {_name(key)}"]
-    if kinds <= {"OBJECT", "NULL"} and "OBJECT" in kinds:
-        inner = keys_of_records(con, f"(json -> '{path}')")
-        return [f"json -> '{path}' ->> '{_quoted_path(one)}' AS {_name(f'{key}.{one}')}" for one in inner]
-    return [f"json ->> '{path}' AS {_name(key)}"]
+DEEPEST = 4
+"""Objects in objects that become columns."""
+MOST_KEYS = 100
+"""Keys of an object in an object above which it is data, and stays one text."""
+
+
+def _parts(con: Any, key: str, kinds: frozenset[str], of: str = "json", name: str = "", depth: int = 1) -> list[str]:
+    """What to select for a key of the objects `of`, which `name` and a dot precede."""
+    path, called = _quoted_path(key), f"{name}{key}"
+    here = f"({of} -> '{path}')"
+    if depth == 1 and kinds <= {"ARRAY", "NULL"} and "ARRAY" in kinds and _of_numbers(con, path):
+        return [f"CAST({here} AS DOUBLE[]) AS {_name(called)}"]
+    if kinds <= {"OBJECT", "NULL"} and "OBJECT" in kinds and depth < DEEPEST:
+        inner = keys_of_records(con, here)
+        if depth == 1 or len(inner) <= MOST_KEYS:
+            return [part for one, its in inner.items() for part in _parts(con, one, its, here, f"{called}.", depth + 1)]
+    return [f"{of} ->> '{path}' AS {_name(called)}"]
 
 
 def _of_numbers(con: Any, path: str) -> bool:

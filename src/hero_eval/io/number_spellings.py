@@ -23,7 +23,7 @@ def plain_numbers(table: Any, delimiter: str) -> Any:
 
     changed = []
     for place, name in enumerate(table.column_names):
-        column = table[name]
+        column = table.column(place)  # several may have no name
         if delimiter != "," and _all_like(column, _COMMAS, ",") and _has_fractions(column):
             table = table.set_column(place, name, pc.replace_substring(column, ",", "."))
             changed.append(name)

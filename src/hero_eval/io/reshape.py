@@ -15,9 +15,12 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.io.arrays import encode_answers, encode_ids
 from hero_eval.io.bridge import kept
 from hero_eval.io.experts import sparse_notes
+from hero_eval.io.json_cells import with_cells_opened
 from hero_eval.io.read_options import ReadOptions
+from hero_eval.io.summary_rows import without_summary
 from hero_eval.io.tables import SYNONYMS, InputTable, InputTables, meant, unknown_mappings
-from hero_eval.io.values import count_of, listed
+from hero_eval.io.unclaimed import judges_without_answers, sparse_others
+from hero_eval.io.values import count_of, listed, plain_text
 from hero_eval.io.wide import Asked, WideColumns, answered, find_columns, melted
 
 
@@ -74,26 +77,58 @@ def find_columns_quietly(sources: InputTables, options: ReadOptions) -> WideColu
 
 def _melted(sources: InputTables, labels: InputTable, options: ReadOptions) -> InputTables:
     """A wide table made long, and what its columns were taken for; as it is if it does not look wide."""
-    table = labels.table
+    table, summed = without_summary(labels.name, labels.table)
+    table, broken = with_cells_opened(table)
     asked = asked_of(options)
     columns = find_columns(labels.name, table, asked) if table.num_rows else None
     if columns is None:
+        _refuse_free_text(labels.name, table, asked)
         return sources
     elsewhere = ("gold", "labeler", "label") if options.among_several else ()  # another round may have them
     named = {ours: theirs for ours, theirs in options.columns.items() if ours not in ("criterion", *elsewhere)}
     if unknown := unknown_mappings(sources.given(), named):
         raise InputError(unknown.values())
-    notes = [_taken_for(columns, options), *_columns_left_out(labels.name, table.column_names, asked)]
+    _refuse_nameless(labels.name, table, columns)
+    notes = [_taken_for(columns, options), *summed, *broken, *_columns_left_out(labels.name, table.column_names, asked)]
     long, gold, items = melted(table, columns)
     if gold is None and sources.gold is None and not columns.experts and options.only is None:
         answers = {str(one["values"]): int(one["counts"]) for one in long["labeler"].value_counts().to_pylist()}
-        notes += sparse_notes(answers, table.num_rows)
+        notes += sparse_notes(answers, sparse_others(table, columns, asked), table.num_rows)
     made = {"labels": InputTable(labels.name, long, labels.kind, origin=_origin(table, columns))}
     if gold is not None and sources.gold is None:
         made["gold"] = InputTable(labels.name, gold, labels.kind, {"gold": columns.gold or "gold"})
     if sources.items is None:
         made["items"] = InputTable(labels.name, items, labels.kind)
     return replace(sources, **made, notes=(*sources.notes, *notes))  # type: ignore[arg-type]
+
+
+def _refuse_nameless(name: str, table: Any, columns: WideColumns) -> None:
+    """E107 for rows without an id, which say something."""
+    if columns.item is None or (ids := encode_ids(table[columns.item])).complete:
+        return
+    people = (*columns.labelers.values(), *columns.experts.values())
+    spoken = {int(row) for one in people for row in answered(table[one])}
+    lost = [row for row in np.flatnonzero(ids.codes < 0).tolist() if row in spoken]
+    if lost:
+        raise wrong(
+            "E107",
+            f"{name} column {columns.item!r} is empty in {len(lost)} of {table.num_rows} rows, first in data row "
+            f"{lost[0] + 1}. Give each row its id, or drop these rows.",
+        )
+
+
+def _refuse_free_text(name: str, table: Any, asked: Asked) -> None:
+    """E124 for a table of which no column holds answers, though some are called like judges'."""
+    called = judges_without_answers(table, asked)
+    if not called or {"labeler", "label"} & {*table.column_names}:
+        return
+    shown = next((text for value in table[called[0]].to_pylist() if (text := plain_text(value))), "")
+    raise wrong(
+        "E124",
+        f"{name} has columns that are called like judges, {name_some(called)}, but hold too many different texts for "
+        f"answers, such as {shown[:80]!r}. Write the verdict alone into a column for each judge, such as "
+        f"{called[0]}_verdict.",
+    )
 
 
 def _origin(table: Any, columns: WideColumns) -> Callable[[int], str]:

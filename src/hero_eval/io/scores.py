@@ -6,7 +6,7 @@ Here they are recognized; `score_bins` cuts them into a few ordered bins.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +17,11 @@ from hero_eval.findings import Finding, name_some
 from hero_eval.io.answers import Answers, Times
 from hero_eval.io.arrays import Coded
 from hero_eval.io.distinct import Codes
+from hero_eval.io.dressed import dressed_answers
 from hero_eval.io.labels import SortedLabels
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.score_bins import distribution_of
-from hero_eval.io.values import BINARY, number, number_text
+from hero_eval.io.values import BINARY, as_missing, folded_answer, number, number_text
 
 MOST_ANSWERS = 20
 """Distinct numbers above which labels are scores, and gold is no class."""
@@ -39,13 +40,15 @@ def as_numbers(texts: Iterable[str]) -> NDArray[np.float64]:
 
 def are_scores(labels: Sequence[str], gold: Sequence[str]) -> bool:
     """Whether the distinct texts of labels are scores: numbers, of which there are many, or fractions that gold does
-    not have, or others than 0 and 1 where gold is 0 or 1."""
+    not have, or others than 0 and 1 where gold is 0 or 1, or two words."""
     if not labels or (len(labels) <= 2 and set(labels) <= {"0", "1"}):
         return False
     values = as_numbers(labels)
     if np.isnan(values).any():
         return False
     known = as_numbers(gold)
+    if np.isnan(known).all() and len({folded_answer(text) for text in gold}) == 2:
+        known = np.array([0.0, 1.0])
     if len(np.unique(values)) > MOST_ANSWERS:
         return True
     if (values != np.round(values)).any() and not (known != np.round(known)).any():
@@ -69,7 +72,7 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
                     "E126",
                     f"{place} holds answers that are not numbers, though label_kind is 'score': {name_some(words)}. "
                     'Say which number each stands for (map={"good": 1}; command: --map good=1), or count them as not '
-                    "given (missing=; command: --missing).",
+                    f"given ({as_missing(words)}).",
                 )
             )
         return not words
@@ -84,17 +87,26 @@ def find_scores(labels: Times, gold: Times, options: ReadOptions, place: str, pr
     if options.label_kind is not None or options.classes is not None:
         return False
     strays = [text for text, value in zip(labels, values, strict=True) if np.isnan(value)]
+    if any(problem.code == "E126" for problem in problems):
+        return True  # labelers' own words, which were told
     if strays and len(labels) - len(strays) > MOST_ANSWERS and len(strays) * _NUMBERS_TO_STRAYS < len(labels):
         problems.append(
             Problem(
                 "E126",
                 f"{place} holds {len(labels) - len(strays)} distinct numbers, as scores do, and answers that are not "
-                f"numbers: {name_some(strays)}. Correct them, count them as not given (missing=; command: --missing), "
-                "or say that every number is an answer of its own (label_kind='answer'; command: --label-kind answer).",
+                f"numbers: {name_some(strays)}. Say which number each stands for ({_as_ends(strays)}), correct "
+                f"them, count them as not given ({as_missing(strays)}), or say that every number is an answer of its "
+                "own (label_kind='answer'; command: --label-kind answer).",
             )
         )
         return True
     return are_scores(list(labels), list(gold))
+
+
+def _as_ends(words: Sequence[str]) -> str:
+    """Words as the numbers 0, 1, ... in their order, which the caller may change."""
+    numbers = ",".join(f"{word}={at}" for at, word in enumerate(sorted(words)[:5]))
+    return f"such as --map {shlex.quote(numbers)}"
 
 
 def many_golds(gold: Times, options: ReadOptions) -> bool:
@@ -121,30 +133,34 @@ OF_PAIRS = frozenset({"a", "b", "tie", "both bad"})
 """What is said of two answers side by side."""
 
 
-def unmet_answers(labels: Times, gold: Times, options: ReadOptions, place: str) -> list[Problem]:
-    """E127 for labels and gold that share no answer, though they are no numbers."""
+def unmet_answers(
+    labels: Times, gold: Times, options: ReadOptions, place: str, hint: Mapping[str, str] | None = None
+) -> list[Problem]:
+    """E127 for labels and gold that share no answer, though they are no numbers; `hint` is what gold shows them to
+    mean."""
     if not labels or not gold or options.classes is not None:
         return []
-    said, known = ({_folded(text) for text in texts} for texts in (labels, gold))
+    said, known = ({folded_answer(text) for text in texts} for texts in (labels, gold))
     if said | known <= OF_PAIRS:  # all of them answers to one question, whichever the few golds happen to be
         return []
     if said & known or not (np.isnan(as_numbers(labels)).any() or np.isnan(as_numbers(gold)).any()):
         return []
     each = sorted(labels)[:5]
     pairs, command = ", ".join(f"{one!r}: ..." for one in each), ",".join(f"{one}=..." for one in each)
+    how = "Say which gold each label means, one of gold's in place of the dots"
+    hint = hint if hint and {*labels} <= {*hint} else dressed_answers(labels, gold)
+    if hint:
+        how = "Say which gold, or number, each label means. They seem to mean this"
+        pairs, command = str(dict(hint))[1:-1], ",".join(f"{word}={of}" for word, of in hint.items())
     return [
         Problem(
             "E127",
             f"{place} and gold share no answer: labels have {name_some(sorted(labels))}, gold has "
-            f"{name_some(sorted(gold))}. Say which gold each label means, one of gold's in place of the dots: "
-            f"map={{{pairs}}} (command: --map {shlex.quote(command)}). If a column that is no labeler's was taken for "
-            "one, name those that are (labelers=[...]; command: --labelers A,B).",
+            f"{name_some(sorted(gold))}. {how}: map={{{pairs}}} (command: --map {shlex.quote(command)}). If a "
+            "column that is no labeler's was taken for one, name those that are (labelers=[...]; command: --labelers "
+            "A,B).",
         )
     ]
-
-
-def _folded(text: str) -> str:
-    return BINARY.get(text.lower(), " ".join(text.split()).casefold())
 
 
 def with_scores(answers: Answers, labels: Coded) -> tuple[Answers, NDArray[np.float64]]:

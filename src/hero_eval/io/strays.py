@@ -6,7 +6,6 @@ having said so. What plainly means "nothing" counts as not given, with a finding
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,7 +16,7 @@ from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.tables import Named
-from hero_eval.io.values import canonical, count_of, fold, is_binary, number
+from hero_eval.io.values import as_missing, canonical, count_of, fold, is_binary, number, number_text
 
 Times = Mapping[str, float]
 NOTHING = frozenset(
@@ -32,6 +31,11 @@ FAILED = frozenset({"error", "err", "#error", "failed", "failure", "timeout", "e
 """Words that tell of a failed call where other answers are numbers; among words they may be answers."""
 MOST_STRAYS = 0.1
 """Of a column of numbers, the share of cells that may be something else."""
+MOST_FILLED = 0.4
+"""Of gold, the share of cells above which a word that no label gives stands for none."""
+PLACEHOLDERS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
+"""Numbers that programs write where there is none."""
+_AS_TEXTS = frozenset(map(number_text, PLACEHOLDERS))
 FEW, RARE = 2, 0.01
 """Other numbers than 0 and 1 that look like slips: so many cells, or this share of them."""
 
@@ -73,17 +77,19 @@ def blank_answers(labels: Times, gold: Times, options: ReadOptions) -> frozenset
 def stray_texts(
     times: Times, beside: Times, options: ReadOptions, *, wide: bool = False, in_gold: bool = False
 ) -> tuple[list[str], str]:
-    """Words among numbers, other numbers among 0 and 1, or in gold other words among yes and no, and what the others
-    are; `beside` are labels for gold, or the other way round. In a wide table also what only a cell or two say, and
-    never gold."""
+    """Words among numbers, numbers that stand for none, other numbers among 0 and 1, or in gold other words among yes
+    and no, and what the others are; `beside` are labels for gold, or the other way round. In a wide table also what
+    only a cell or two say, and never gold."""
     if options.classes is not None or not options.spelling or options.label_kind is not None or is_binary(times):
         return [], ""
     named = {fold(text) for text in (*options.class_texts, *beside)}
     lonely = _lonely(times, beside) if wide else []
     for found, instead in (
         (parted(times)[1], "a number"),
+        _placeholders(times, in_gold=in_gold),
         (_slips(times, beside), "0 or 1"),
         (_unheard(times, beside) if in_gold else [], "yes or no"),
+        (_fillers(times, beside) if in_gold else [], "answers that labels give"),
         (lonely, "an answer that gold gives"),
     ):
         strays = [text for text in found if fold(text) not in named]
@@ -104,18 +110,40 @@ def stray_problems(
         return []
     rows: NDArray[np.int64] = np.flatnonzero(np.isin(coded.codes, [texts.index(text) for text in strays]))
     where = f" ({'first in ' if len(rows) > 1 else ''}{table.place(column, int(rows[0]))})"
-    return [stray_problem(table.name, strays, len(rows), where, instead)]
+    return [stray_problem(table.name, strays, len(rows), where, instead, in_gold=in_gold)]
 
 
-def stray_problem(name: str, strays: list[str], cells: int, where: str, instead: str) -> Problem:
+def stray_problem(
+    name: str, strays: list[str], cells: int, where: str, instead: str, *, in_gold: bool = False
+) -> Problem:
     """E147."""
-    missing = ",".join(f'"{text}"' if "," in text else text for text in strays[:5])
+    scores = ""
+    if instead.startswith("numbers") and not in_gold:
+        scores = "; if labels are scores, say so (label_kind='score'; command: --label-kind score)"
     return Problem(
         "E147",
         f"{name} holds {name_some(strays)} in {count_of(cells, 'cell')}{where}, where the others hold {instead}. "
-        f"Correct it; if it is no answer, count it as not given (missing={strays[:5]}; command: --missing "
-        f"{shlex.quote(missing)}); if it is one, name all answers (classes=[...]; command: --classes).",
+        f"Correct it; if it is no answer, count it as not given ({as_missing(strays)}); if it is one, name all "
+        f"answers (classes=[...]; command: --classes){scores}.",
     )
+
+
+def _placeholders(times: Times, *, in_gold: bool) -> tuple[list[str], str]:
+    """Numbers such as -1 and 99 where all others lie far from them, and where those lie; of labels few, since they may
+    be on that scale."""
+    if not any(text in times for text in _AS_TEXTS):
+        return [], ""
+    values = {text: value for text in times if (value := number(canonical(text, binary=True))) is not None}
+    rest = [value for value in values.values() if value not in PLACEHOLDERS]
+    if len(rest) < 2 or len(values) < len(times):
+        return [], ""
+    strange = [
+        text
+        for text, value in values.items()
+        if value in PLACEHOLDERS and (min(rest) >= 0.0 > value or (value > 0.0 and max(rest) <= 10.0))
+    ]
+    few = sum(times[text] for text in strange) <= MOST_STRAYS * sum(times.values())
+    return (strange if few or in_gold else []), f"numbers from {number_text(min(rest))} to {number_text(max(rest))}"
 
 
 def _lonely(times: Times, beside: Times) -> list[str]:
@@ -134,6 +162,14 @@ def _unheard(gold: Times, labels: Times) -> list[str]:
     cells = sum(gold[text] for text in strange)
     little = cells <= MOST_STRAYS * sum(gold.values())
     return strange if others == {"0", "1"} and labels and little else []
+
+
+def _fillers(gold: Times, labels: Times) -> list[str]:
+    """A word that most cells of gold hold and no label, beside several answers that both give: "unlabeled", "TODO"."""
+    said = {fold(text) for text in labels}
+    strange = [text for text in gold if fold(text) not in said and number(text) is None]
+    most = sum(gold[text] for text in strange) > MOST_FILLED * sum(gold.values())
+    return strange if len(strange) == 1 and len(gold) > 2 and most else []
 
 
 def _slips(times: Times, beside: Times) -> list[str]:

@@ -139,6 +139,8 @@ class Named:
 
     def column(self, ours: str) -> str:
         """How to call a column in a message."""
+        if self.origin is not None and ours == "label":
+            return f"{self.name} (in its labelers' columns)"
         return f"{self.name} column {self.theirs.get(ours, ours)!r}"
 
 
@@ -187,13 +189,22 @@ def missing_columns(table: Named, needed: Sequence[str], reported: Collection[st
     """
     free = [name for name in table.header if name not in needed and name not in table.theirs.values()]
     problems = []
+    found: dict[str, str] = {}
     for ours in needed:
         if ours in table.columns or ours in reported:
             continue
         theirs = suggest(ours, free) or "..."
+        found[ours] = theirs
         remedy = f'Map it: columns={{"{ours}": "{theirs}"}} (command: --column {shlex.quote(f"{ours}={theirs}")})'
         header = listed(table.header) or "none"
         problems.append(Problem("E104", f"{table.name} has no column {ours!r}. Columns: {header}. {remedy}"))
+    if len(found) > 1 and "..." not in found.values():
+        last = problems.pop()
+        command = " ".join(f"--column {shlex.quote(f'{ours}={theirs}')}" for ours, theirs in found.items())
+        problems.append(Problem(last.code, f"{last.message}. All at once: columns={found} (command: {command})"))
+    if {"labeler"} == {"labeler", "label"} & {*needed} - {*table.columns} - {*reported} and found["labeler"] == "...":
+        last = problems.pop()
+        problems.append(Problem(last.code, f"{last.message}. {_GOLD_AND_COLUMNS}"))
     if {"labeler", "label"} <= {*needed} - {*table.columns} - {*reported}:
         last = problems.pop()
         problems.append(Problem(last.code, f"{last.message}. {_OTHER_SHAPES}"))
@@ -203,6 +214,11 @@ def missing_columns(table: Named, needed: Sequence[str], reported: Collection[st
 _OTHER_SHAPES = (
     "If each labeler has a column of its own, name these: labelers=[...] (command: --labelers A,B); what a labeling "
     "tool exported is read by hero import"
+)
+
+_GOLD_AND_COLUMNS = (
+    "If 'label' is what an expert says, and labelers have columns of their own: columns={'gold': 'label'}, "
+    "labelers=[...] (command: --column gold=label --labelers A,B)"
 )
 
 

@@ -7,7 +7,7 @@ hears of a missing column in the labels, a contradiction in the gold and an infi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from hero_eval.io.distinct import Codes
 from hero_eval.io.experts import expert_notes, with_experts
 from hero_eval.io.idle import Idle, idle_answers, idle_gold, idle_note
 from hero_eval.io.items import Described, check_named, describe
+from hero_eval.io.label_scales import on_other_scales
 from hero_eval.io.labels import (
     Gold,
     Labels,
@@ -33,9 +34,10 @@ from hero_eval.io.labels import (
     settle_gold,
     settle_labels,
 )
+from hero_eval.io.own_words import read_own_words
 from hero_eval.io.read_options import ReadOptions
 from hero_eval.io.reshape import reshaped
-from hero_eval.io.scores import cut_labels, find_scores, many_golds, unmet_answers, with_scores
+from hero_eval.io.scores import as_numbers, cut_labels, find_scores, many_golds, unmet_answers, with_scores
 from hero_eval.io.strays import blank_answers, stray_problems, stray_texts
 from hero_eval.io.tables import InputTables, Named, missing_columns, positions, read_ids, rename, unknown_mappings
 from hero_eval.io.values import count_of, fold
@@ -78,6 +80,9 @@ class Contents:
     """(n_items,) the golds as numbers, where they are cut into classes; what counts of them is where `gold` is."""
     idle: Idle = frozenset()
     """Answers that the caller named and that nobody gave."""
+    words_meant: Mapping[str, str] = field(default_factory=dict)
+    word_ends: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """Labelers' own words that were read as others: `OwnWords` explains both."""
 
     @cached_property
     def item_ids(self) -> NDArray[np.object_]:
@@ -110,16 +115,18 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
     tables = _name_columns(sources, options, problems)
     labels = read_labels(tables.labels, options, problems)
     gold = None if "gold" in sources.broken else _find_gold(tables, labels, options, problems)
+    labels, own = read_own_words(labels, gold, options, problems)
     labels, gold, blanks = _of_answers(labels, gold, options, problems)
     said, known = _times(labels), _times(gold)
     place = labels.table.column("label") if labels else "labels"
-    scored = find_scores(said, known, options, place, problems)
-    problems += [] if scored or problems else unmet_answers(said, known, options, place)
+    as_scores = replace(options, label_kind="score") if on_other_scales(labels, gold, options) else options
+    scored = find_scores(said, known, as_scores, place, problems)
+    problems += [] if scored or problems else unmet_answers(said, known, options, place, own.hint)
     answers = agree_on_answers(
         {} if scored else said,
         known,
         replace(options, spelling=False) if many_golds(known, options) else options,
-        complete=labels is not None and not sources.broken,
+        complete=labels is not None and not sources.broken and not _are_grades(said, known, options),
         problems=problems,
     )
     if scored and labels is not None:
@@ -156,6 +163,7 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
             *sources.notes,
             *_notes(labels, settled, gold_duplicates, described, aside),
             *answer_notes(answers, labels.answers, gold.answers if gold else None, blanks=blanks),
+            *own.notes,
             *expert_notes(settled.labelers, int((known_gold >= 0).sum())),
             *(() if cut is None else (cut.note,)),
             *(() if note is None else (note,)),
@@ -165,6 +173,8 @@ def parse_round(sources: InputTables, options: ReadOptions) -> Contents:
         label_score=None if cut is None else cut.score,
         label_kind=options.label_kind,
         idle=idle,
+        words_meant=own.meant,
+        word_ends=own.ends,
     )
 
 
@@ -200,6 +210,12 @@ def _find_gold(tables: Tables, labels: Labels | None, options: ReadOptions, prob
             items = labels.items if labels is not None and table is tables.labels else None
             return read_gold(table, options, problems, borrowed=True, items=items)
     return None
+
+
+def _are_grades(said: Times, known: Times, options: ReadOptions) -> bool:
+    """Whether labels are numbers without gold, and the class that is asked for is a word: other rounds' gold has it."""
+    word = options.positive is not None and bool(np.isnan(as_numbers([options.positive])[0]))
+    return word and not known and not set(said) <= {"0", "1"} and not bool(np.isnan(as_numbers(said)).any())
 
 
 def _times(part: Labels | Gold | None) -> Times:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ BINARY: Mapping[str, str] = {
     **dict.fromkeys(("0", "false", "f", "no", "n"), "0"),
     **dict.fromkeys(("1", "true", "t", "yes", "y"), "1"),
 }
+SCALE_TOPS = (1.0, 5.0, 10.0, 100.0)
+"""Where common scales of numbers end."""
 BINARY_WORDS = frozenset(BINARY) - {"0", "1"}
 
 _INTEGRAL = re.compile(r"([+-]?\d+)\.0+")
@@ -70,6 +73,11 @@ def answer_text(value: Any, keep: frozenset[str] = frozenset()) -> str | None:
 def fold(text: str) -> str:
     """What two spellings of one answer have in common: neither case nor space tells answers apart."""
     return " ".join(text.split()).casefold()
+
+
+def folded_answer(text: str) -> str:
+    """The same of answers, with all ways of saying yes and no made alike."""
+    return BINARY.get(text.lower(), fold(text))
 
 
 def alike(one: str, other: str) -> bool:
@@ -162,3 +170,10 @@ def listed(values: Sequence[str], most: int = 12) -> str:
     """Names for a message as they are, shortened when there are many."""
     shown = ", ".join(values[:most])
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def as_missing(texts: Sequence[str]) -> str:
+    """The option that counts these answers as not given, as Python and as the command take it."""
+    some = list(texts[:5])
+    command = ",".join(f'"{text}"' if "," in text else text for text in some)
+    return f"missing={some}; command: --missing {shlex.quote(command)}"

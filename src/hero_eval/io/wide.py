@@ -19,43 +19,26 @@ from hero_eval.errors import wrong
 from hero_eval.findings import name_some
 from hero_eval.io.arrays import Coded, encode_answers, encode_ids, mapped_answers, plain
 from hero_eval.io.bridge import to_text_array
+from hero_eval.io.column_names import (
+    called_like_an_expert,
+    goes_with,
+    is_gold_name,
+    names_a_fact,
+    names_a_judge,
+    plain_name,
+    says_expert_alone,
+)
 from hero_eval.io.criteria import Grid, belongs_to, hidden_grid, named_grid
 from hero_eval.io.repeated_items import refuse_long, refuse_names
 from hero_eval.io.strays import FEW, NOTHING, RARE, parted
 from hero_eval.io.tables import SYNONYMS, meant
-from hero_eval.io.values import canonical, fold, is_binary, listed, number
+from hero_eval.io.values import SCALE_TOPS, canonical, fold, is_binary, listed, number
 
 MOST_ANSWERS = 20
 """A column of texts with more different values is no labeler's."""
-GOLD_NAMES = (
-    "gold",
-    "expert",
-    "expert_label",
-    "expert_answer",
-    "gold_label",
-    "gold_answer",
-    "gold_standard",
-    "goldstandard",
-    "ground_truth",
-    "groundtruth",
-    "truth",
-    "true_label",
-    "y_true",
-    "correct_label",
-    "target",
-    "reference",
-)
-"""Names by which a wide table's gold is known, the surest first."""
+SPARSE = 0.5
+"""The share of the items up to which a column whose name has such a word is an expert's, too."""
 _ABOUT_ITEMS = ("item", "gold", "weight", "source", "gold_probability", "label", "labeler")
-_PEOPLE = re.compile(
-    r"(^|[^a-z])(judge|rater|annotator|labeler|labeller|grader|worker|crowd|vendor|reviewer|gpt|claude|gemini|llama|"
-    r"mistral|mixtral|qwen|deepseek|gemma|phi|grok|command|o[134])([^a-z]|$)"
-)
-"""Words of which one in its name shows that a column is a labeler's, whatever its scale."""
-_FACTS = re.compile(r"(^|_)(is|has|was|n|num|len|count|flag|flagged)(_|$)")
-"""Words that show the contrary."""
-_TOPS = (1.0, 5.0, 10.0, 100.0)
-"""Where common scales of numbers end."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +61,7 @@ class WideColumns:
 
 
 @dataclass(frozen=True)
-class _Look:
+class ColumnLook:
     """What a column's values look like."""
 
     values: frozenset[str]
@@ -97,7 +80,7 @@ class _Look:
     @property
     def scale(self) -> float:
         """The end of the common scale that the numbers lie on; inf for others."""
-        return next((top for top in _TOPS if self.high <= top), np.inf) if self.low >= 0 else np.inf
+        return next((top for top in SCALE_TOPS if self.high <= top), np.inf) if self.low >= 0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -200,8 +183,8 @@ def _item_column(table: Any, asked: Asked) -> str | None:
         return asked.columns["item"]
     if "item" in header:
         return "item"
-    lowered = {_plain_name(one): one for one in reversed(header)}
-    for synonym in SYNONYMS["item"]:
+    lowered = {plain_name(one): one for one in reversed(header)}
+    for synonym in ("item", *SYNONYMS["item"]):
         if synonym in lowered and _names_rows(table[lowered[synonym]], nearly=synonym in _SURE_IDS):
             return lowered[synonym]
     taken = {*(asked.labelers or ()), *asked.experts, *asked.aside, *asked.columns.values()}
@@ -212,7 +195,7 @@ def _item_column(table: Any, asked: Asked) -> str | None:
 
 _ID_NAME = re.compile(r"(?:^|[\W_])(?:[iI][dD]|[uU][uU][iI][dD]|[gG][uU][iI][dD]|[kK][eE][yY])$|(?<=[a-z])I[dD]$")
 """How names of ids end, of whatever: conversation_id, traceId, uuid."""
-_SURE_IDS = ("id", "item_id", "task_id", "example_id")
+_SURE_IDS = ("item", "id", "item_id", "task_id", "example_id")
 """Names of ids, which a slip repeats; a prompt may have several answers, each an item."""
 NEARLY = 0.9
 
@@ -220,27 +203,16 @@ NEARLY = 0.9
 def _names_rows(column: Any, *, nearly: bool) -> bool:
     """Whether no two rows have one id; or hardly any, where rows were most likely written twice."""
     coded = encode_ids(column)
-    if not coded.complete:
-        return False
+    if not coded.complete and not nearly:
+        return False  # a slip forgets some of a sure name's, which E107 tells
     return len(coded.texts) == len(column) or (nearly and len(coded.texts) >= NEARLY * len(column))
 
 
-def _plain_name(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
-
-
-def names_a_judge(name: str) -> bool:
-    """Whether a word in this name is one for labelers."""
-    return bool(_PEOPLE.search(name.lower()))
-
-
-def is_gold_name(name: str) -> bool:
-    """Whether a column of this name would be gold."""
-    return _plain_name(name) in GOLD_NAMES
-
-
 def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> str | None:
-    """The column of gold: as mapped, or by its name if it holds answers; E130 if several do."""
+    """The column of gold: as mapped, or by its name if it holds answers; E130 if several names leave no doubt.
+
+    Without such a name it is the one that speaks of experts, if its name says nothing else or it is mostly empty.
+    """
     given = asked.columns.get("gold", "gold")
     if given in header:
         return given
@@ -248,15 +220,26 @@ def _gold_column(name: str, table: Any, asked: Asked, header: Sequence[str]) -> 
         if (hint := meant(given, header)) and not asked.among_several:
             raise wrong("E104", f"{name} has no column {given!r}. Columns: {name_some(list(header))}.{hint}")
         return None
-    named = [one for one in header if is_gold_name(one) and one not in (*(asked.labelers or ()), *asked.aside)]
-    found = [one for one in named if not (look := _look(table[one], asked)).many and look.values]
+    taken = {*(asked.labelers or ()), *asked.aside, *asked.known}
+    free = [one for one in header if one not in taken and called_like_an_expert(one)]
+    free = [one for one in free if not (look := look_at(table[one], asked)).many and look.values]
+    found = [one for one in free if is_gold_name(one)]
     if len(found) > 1:
         raise wrong(
             "E130",
             f"{name} has {len(found)} columns that may be gold: {name_some(found)}. Say which, and drop the others, or "
             f"name them as labelers (columns={{'gold': {found[0]!r}}}; command: --column gold={found[0]}).",
         )
-    return found[0] if found else None
+    if found or asked.experts or asked.criterion is not None:
+        return found[0] if found else None
+    free = [one for one in free if not names_a_fact(one) and not goes_with(one, header) and not asked.excludes(one)]
+    alone = [one for one in free if says_expert_alone(one)]
+    sparse = [] if alone else [one for one in free if _is_sparse(table[one])]
+    return alone[0] if len(alone) == 1 else free[0] if len(free) == len(sparse) == 1 else None
+
+
+def _is_sparse(column: Any) -> bool:
+    return bool(len(answered(column)) <= SPARSE * len(column))
 
 
 def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, asked: Asked) -> None:
@@ -269,13 +252,13 @@ def _refuse_label_column(name: str, header: Sequence[str], gold: str | None, ask
         )
 
 
-def _look(column: Any, asked: Asked) -> _Look:
+def look_at(column: Any, asked: Asked) -> ColumnLook:
     """The values of a column, as answers; without cells that say nothing, and without a few words among numbers."""
     import pyarrow as pa
 
     kind = plain(column[:0]).type if len(column) else column.type
     if pa.types.is_nested(column.type) or pa.types.is_temporal(kind):
-        return _Look(frozenset(), True)
+        return ColumnLook(frozenset(), True)
     coded = encode_answers(column, missing=asked.missing)
     coded = mapped_answers(coded, asked.mapped) if asked.mapped else coded
     texts = coded.list_texts()
@@ -293,13 +276,13 @@ def _look(column: Any, asked: Asked) -> _Look:
         value = spell[text]
         times[value] = times.get(value, 0) + told[text]
     if not texts or len(found) < len(texts):
-        return _Look(values, len(texts) > MOST_ANSWERS, times=times)
-    return _Look(values, False, min(found), max(found), times)
+        return ColumnLook(values, len(texts) > MOST_ANSWERS, times=times)
+    return ColumnLook(values, False, min(found), max(found), times)
 
 
 def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, asked: Asked) -> tuple[list[str], str]:
     """The columns that look like labelers', and by what."""
-    looks = {one: _look(table[one], asked) for one in free}
+    looks = {one: look_at(table[one], asked) for one in free}
     looks = {one: look for one, look in looks.items() if look.values and not look.many}
     familiar = [one for one in looks if one in asked.known]
     if familiar:
@@ -308,13 +291,14 @@ def _recognized(name: str, table: Any, free: Sequence[str], gold: str | None, as
         if gold is not None:
             more, _ = _recognized(name, table, rest, gold, replace(asked, known=()))
         else:  # a new judge beside them
-            new = [one for one in looks if names_a_judge(one) and not _FACTS.search(_plain_name(one))]
+            new = [one for one in looks if names_a_judge(one) and not names_a_fact(one)]
             more = _scales_of(familiar, {one: looks[one] for one in (*new, *familiar)})
         return _in_order(free, familiar, more), "other rounds have labelers of these names"
-    plausible = {one: look for one, look in looks.items() if not _FACTS.search(_plain_name(one))}
+    beside = [one for one in looks if not goes_with(one, looks)]
+    plausible = {one: looks[one] for one in beside if not names_a_fact(one)}
     called = [one for one in plausible if names_a_judge(one)]
     if gold is not None:
-        fitting = _fitting(plausible, _look(table[gold], asked))
+        fitting = _fitting(plausible, look_at(table[gold], asked))
         if fitting:
             return _in_order(free, fitting, called), f"their answers are those of {gold!r}"
     if called:
@@ -337,18 +321,19 @@ def _in_order(header: Sequence[str], *groups: Collection[str]) -> list[str]:
     return [one for one in header if one in wanted]
 
 
-def _fitting(looks: Mapping[str, _Look], truth: _Look) -> list[str]:
+def _fitting(looks: Mapping[str, ColumnLook], truth: ColumnLook) -> list[str]:
     """Columns whose answers are gold's; of 0 and 1 both, even if little gold has only one of them.
 
     A cell or two that are something else do not make a column another's: they are reported later.
     """
     allowed = truth.values | ({"0", "1"} if truth.values <= {"0", "1"} else frozenset())
 
-    def fits(look: _Look) -> bool:
+    def fits(look: ColumnLook) -> bool:
         inside = sum(count for value, count in look.times.items() if value in allowed)
         outside = sum(look.times.values()) - inside
         spread = len(look.values & allowed) > 1 and outside <= max(FEW, RARE * inside) and 10 * outside <= inside
-        return look.values <= allowed or (spread and not _is_fraction(look.values - allowed))
+        wider = not look.is_numeric and len(truth.values) > 1 and truth.values <= look.values  # little gold lacks some
+        return look.values <= allowed or wider or (spread and not _is_fraction(look.values - allowed))
 
     return [one for one, look in looks.items() if fits(look)]
 
@@ -358,7 +343,7 @@ def _is_fraction(values: Collection[str]) -> bool:
     return any((found := number(value)) is not None and found != round(found) for value in values)
 
 
-def _scales_of(called: Sequence[str], looks: Mapping[str, _Look]) -> list[str]:
+def _scales_of(called: Sequence[str], looks: Mapping[str, ColumnLook]) -> list[str]:
     """Columns with just the answers that one of these columns has, or numbers on its scale up to 10."""
     mine = [looks[one] for one in called]
     return [
@@ -371,7 +356,7 @@ def _scales_of(called: Sequence[str], looks: Mapping[str, _Look]) -> list[str]:
     ]
 
 
-def _groups(looks: Mapping[str, _Look]) -> list[list[str]]:
+def _groups(looks: Mapping[str, ColumnLook]) -> list[list[str]]:
     """Columns that may belong together: numbers of one scale, and texts of which all are among one column's."""
     by_scale: dict[float, list[str]] = {}
     for one, look in looks.items():
