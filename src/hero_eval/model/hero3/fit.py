@@ -30,10 +30,12 @@ from hero_eval.model.hero3.shape import (
     LevelPrior,
     LevelShape,
     RoundRows,
+    as_even_vector,
     as_vector,
     moved_parameters,
     n_parameters,
     parameters_of,
+    parameters_of_even,
 )
 from hero_eval.model.patterns import Floats, Ints
 from hero_eval.model.pooling import LEAST_SPREAD, group_means, inverse_each, labeler_scores, thin_spread
@@ -251,13 +253,15 @@ def near_maximum(
     for number in range(_POOLED_STEPS if thin else 0):
         last = _prior_step(last, ridge, number, loose)
     start, here, n_steps = last.parameters, last, _POOLED_STEPS
+    several = rows.n_even > 1  # extrapolations are as long, and steps as small, whichever class comes first
+    flat, point_of = (as_even_vector, parameters_of_even) if several else (as_vector, parameters_of)
 
     def step(vector: Floats) -> tuple[Floats, float]:
         nonlocal here, last, n_steps
-        here = replace(last, parameters=parameters_of(vector, start))
+        here = replace(last, parameters=point_of(vector, start))
         last = _prior_step(here, ridge, n_steps if thin else None, loose)
         n_steps += 1
-        return as_vector(last.parameters), here.expected.log_likelihood
+        return flat(last.parameters), here.expected.log_likelihood
 
     n_labels = float(rows.patterns.counts @ np.diff(rows.patterns.cells.indptr))  # by weight, as the likelihood has it
     options = replace(_LEARNING, tolerance=max(_LEARNING.tolerance, _NEAR_REST / max(n_labels, 1.0)))
@@ -268,10 +272,10 @@ def near_maximum(
         is_lost = race.is_lost(here)
         return is_lost
 
-    found, report = run_accelerated_em(step, _anywhere, as_vector(start), options, progress, lost)
+    found, report = run_accelerated_em(step, _anywhere, flat(start), options, progress, lost)
     if is_lost:
         return here
-    return replace(last, parameters=parameters_of(found, start), report=report)
+    return replace(last, parameters=point_of(found, start), report=report)
 
 
 def _maximize(

@@ -442,6 +442,35 @@ def parameters_of(vector: Floats, like: LevelParameters) -> LevelParameters:
     return LevelParameters(answers.reshape(shapes[0]), levels, tilts.reshape(shapes[1]), classes.reshape(shapes[2]))
 
 
+def as_even_vector(point: LevelParameters) -> Floats:
+    """All free numbers with logits against their mean, not against the first: lengths are the same in any order."""
+    logits = point.answers, point.levels[None], point.classes[None]
+    answers, levels, classes = (_centered(one).ravel() for one in logits)
+    return np.concatenate([answers, levels, point.tilts.ravel(), classes])
+
+
+def parameters_of_even(vector: Floats, like: LevelParameters) -> LevelParameters:
+    """The parameters from that, as many of each kind as those `like` them."""
+    shapes = [(len(one), one.shape[1] + 1, *one.shape[2:]) for one in (like.answers, like.levels[None])]
+    rows = like.classes.shape[0] + 1, like.classes.shape[1]
+    sizes = [int(np.prod(shapes[0])), int(np.prod(shapes[1])), like.tilts.size]
+    answers, levels, tilts, classes = np.split(vector, np.cumsum(sizes))
+    by_answer, by_level, by_class = answers.reshape(shapes[0]), levels, classes.reshape(rows)
+    return LevelParameters(
+        by_answer[:, 1:] - by_answer[:, :1],
+        by_level[1:] - by_level[0],
+        tilts.reshape(like.tilts.shape),
+        by_class[1:] - by_class[:1],
+    )
+
+
+def _centered(logits: Floats) -> Floats:
+    """(n, L, ...): logits (n, L-1, ...) against the first of L, against the mean of all."""
+    whole = np.concatenate([np.zeros((len(logits), 1, *logits.shape[2:])), logits], axis=1)
+    out: Floats = whole - whole.mean(axis=1, keepdims=True)
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class LevelPrior:
     """answers: precisions (J, (L-1)q, (L-1)q) around the means of the labelers' groups (J,), which are as free as the
