@@ -73,6 +73,11 @@ class Patterns:
         return np.bincount(self.row_of_item, minlength=self.n_rows).astype(float)
 
     @property
+    def label_weight(self) -> float:
+        """How many labels there are, each as often as its item counts."""
+        return float(self.counts @ np.diff(self.cells.indptr))
+
+    @property
     def n_gold(self) -> int:
         """How many items have gold."""
         return round(float(self.items_of_row[self.gold >= 0].sum()))

@@ -26,6 +26,7 @@ Shapes: P rows, R rounds (the last is current), K classes, S ways of reading.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,23 +140,14 @@ def learn_split(fit: LevelModel, *readings: Floats) -> ClassSplit:
     moves = np.stack(
         [[shift_to(shares[at], counts[at], rates[r]) for r, at in enumerate(of_round)] for rates in readings]
     )
-    names, number = np.unique(rows.round[rows.known], return_inverse=True)
-    offset, gold, of_gold = gold_rows(fit, rows.known)
     before = _weight_prior(level_certainty(fit))
     cells = [(0, WEIGHTS[0], before[0])]  # without weight all ways of reading are one
     cells += [(s, c, p / len(moves)) for s in range(len(moves)) for c, p in zip(WEIGHTS[1:], before[1:], strict=True)]
-    log_likelihoods = np.empty((len(cells), len(SIZES)))
-    means = np.empty((len(cells), len(SIZES), moves.shape[2]))
-    for i, (reading, weight, prior) in enumerate(cells):
-        moved = offset.copy()
-        moved[:, 1:] += weight * moves[reading][rows.round[rows.known]]
-        log_likelihoods[i], means[i] = size_marginals(moved, gold, number, of_gold, MEAN_SD**-2)
-        log_likelihoods[i] += np.log(prior)
-    joint = log_likelihoods + size_log_prior()
-    chance = np.exp(joint - logsumexp(joint))
+    by_round = rows.round[rows.known]
+    chance, means = _by_gold(fit, [c * moves[s][by_round] for s, c, _ in cells], np.array([p for _, _, p in cells]))
     by_cell = np.stack([c * moves[s, -1] for s, c, _ in cells])[:, None] + means - means[0]
     shift = np.einsum("ik,ikc->c", chance, by_cell)
-    drift = DriftPosterior(np.sqrt(SIZES**2 + _spread(chance, by_cell)), chance.sum(axis=0), len(names))
+    drift = _left_open(fit, chance, _spread(chance, by_cell))
     chances = chance.sum(axis=1)
     of_reading = sum_by(np.array([s for s, _, _ in cells[1:]]), chances[1:], len(moves))
     said = np.tensordot(of_reading / of_reading.sum(), moves, axes=1)
@@ -166,23 +158,35 @@ def split_by_moods(fit: LevelModel, moods: Moods) -> ClassSplit:
     """What gold makes of the moods that labels show: the same posterior, with a move d of every row, by its labels."""
     rows, shares = fit.rows, label_shares(fit)
     moves = moods.moves(shares)
-    names, number = np.unique(rows.round[rows.known], return_inverse=True)
-    offset, gold, of_gold = gold_rows(fit, rows.known)
-    log_likelihoods = np.empty((len(WEIGHTS), len(SIZES)))
-    means = np.empty((len(WEIGHTS), len(SIZES), moves.shape[1]))
-    for i, weight in enumerate(WEIGHTS):
-        moved = offset.copy()
-        moved[:, 1:] += weight * moves[rows.known]
-        log_likelihoods[i], means[i] = size_marginals(moved, gold, number, of_gold, MEAN_SD**-2)
-    joint = log_likelihoods + np.log(_MOOD_WEIGHTS_PRIOR)[:, None] + size_log_prior()
-    chance = np.exp(joint - logsumexp(joint))
+    chance, means = _by_gold(fit, [c * moves[rows.known] for c in WEIGHTS], _MOOD_WEIGHTS_PRIOR)
     weight = float(chance.sum(axis=1) @ WEIGHTS)
     of_round = _typical_moves(fit, shares, moves)
     by_cell = WEIGHTS[:, None, None] * of_round[-1] + means
     spread = _spread(chance, by_cell) + weight**2 * _unsure(fit, shift_logits(shares, weight * moves), moods)
-    drift = DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), len(names))
     shift = np.einsum("ik,ikc->c", chance, means)
-    return ClassSplit(shift, drift, weight, of_round, weight * moves, spread)
+    return ClassSplit(shift, _left_open(fit, chance, spread), weight, of_round, weight * moves, spread)
+
+
+def _by_gold(fit: LevelModel, moves: Sequence[Floats], prior: Floats) -> tuple[Floats, Floats]:
+    """(C, M): how probable each of C cells and each size of drift are by gold, if a cell moves the logits of the rows
+    with gold as it says (C times (n, K-1)) and has this prior (C,); (C, M, K-1): the mean m of each."""
+    rows = fit.rows
+    _, number = np.unique(rows.round[rows.known], return_inverse=True)
+    offset, gold, of_gold = gold_rows(fit, rows.known)
+    joint = np.empty((len(moves), len(SIZES)))
+    means = np.empty((len(moves), len(SIZES), rows.n_classes - 1))
+    for i, move in enumerate(moves):
+        moved = offset.copy()
+        moved[:, 1:] += move
+        joint[i], means[i] = size_marginals(moved, gold, number, of_gold, MEAN_SD**-2)
+    joint += np.log(prior)[:, None] + size_log_prior()
+    return np.exp(joint - logsumexp(joint)), means
+
+
+def _left_open(fit: LevelModel, chance: Floats, spread: float) -> DriftPosterior:
+    """The drift that nothing explains, and what is open of the explanations."""
+    n_rounds = len(np.unique(fit.rows.round[fit.rows.known]))
+    return DriftPosterior(np.sqrt(SIZES**2 + spread), chance.sum(axis=0), n_rounds)
 
 
 def _typical_moves(fit: LevelModel, shares: Floats, moves: Floats) -> Floats:

@@ -117,9 +117,9 @@ def drift_posterior(
     return DriftPosterior(SIZES, np.exp(joint - logsumexp(joint)), n_rounds, df)
 
 
-def size_log_prior(scale: float = SIZE_SCALE) -> Floats:
+def size_log_prior(scale: float = SIZE_SCALE, sizes: Floats = SIZES) -> Floats:
     """Of the sizes on their grid: half-normal."""
-    out: Floats = np.log(np.gradient(SIZES)) - 0.5 * (SIZES / scale) ** 2
+    out: Floats = np.log(np.gradient(sizes)) - 0.5 * (sizes / scale) ** 2
     return out
 
 

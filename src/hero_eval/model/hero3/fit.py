@@ -263,8 +263,8 @@ def near_maximum(
         n_steps += 1
         return flat(last.parameters), here.expected.log_likelihood
 
-    n_labels = float(rows.patterns.counts @ np.diff(rows.patterns.cells.indptr))  # by weight, as the likelihood has it
-    options = replace(_LEARNING, tolerance=max(_LEARNING.tolerance, _NEAR_REST / max(n_labels, 1.0)))
+    by_label = _NEAR_REST / max(rows.patterns.label_weight, 1.0)
+    options = replace(_LEARNING, tolerance=max(_LEARNING.tolerance, by_label))
     is_lost = False
 
     def lost(_: Floats) -> bool:

@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 
 from hero_eval.model.em import EMOptions, run_accelerated_em
 from hero_eval.model.even_logits import even_precision
-from hero_eval.model.hero3.drift import DRIFT_DF
+from hero_eval.model.hero3.drift import DRIFT_DF, size_log_prior
 from hero_eval.model.hero3.likelihood import LevelModel
 from hero_eval.model.hero3.multinomial import damped
 from hero_eval.model.latent import log_softmax, normalize_log_weights
@@ -135,8 +135,7 @@ def moods_are_seen(fit: LevelModel) -> bool:
     if fit.shape.err_together or rows.covariates.shape[1] or rows.has_ordered_answers:
         return False
     n_rounds = len(np.unique(rows.round[rows.known & ~rows.is_current]))
-    labels = float(rows.patterns.counts @ np.diff(rows.patterns.cells.indptr))
-    return n_rounds >= LEAST_ROUNDS and labels >= LEAST_LABELS * float(rows.patterns.counts.sum())
+    return n_rounds >= LEAST_ROUNDS and rows.patterns.label_weight >= LEAST_LABELS * float(rows.patterns.counts.sum())
 
 
 def read_moods(fit: LevelModel, needed: float = 0.0) -> Moods | None:
@@ -155,7 +154,7 @@ def read_moods(fit: LevelModel, needed: float = 0.0) -> Moods | None:
         modes.insert(0, rounds)
         unsure[place] = _open(bend, rounds.logits.shape[1])
         log_likelihoods[place] = bend.log_volume + told.log_constant(float(SIZES[place]))
-    prior = np.log(np.gradient(SIZES)) - 0.5 * (SIZES / _SIZE_SCALE) ** 2
+    prior = size_log_prior(_SIZE_SCALE, SIZES)
     joint = log_likelihoods + prior
     chance = np.exp(joint - logsumexp(joint))
     moods = np.tensordot(chance, np.stack([one.moods for one in modes]), axes=1)
